@@ -17,7 +17,6 @@ import pathlib
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
 
 import haiku as hk
 import jax
@@ -26,7 +25,7 @@ import numpy as np
 
 from benchmarks.peers.catch import LAYERS, Peer
 from starleague.agent import distributions
-from starleague.companions import impala, networks, training
+from starleague.companions import acting, impala, networks, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import NO_STATE, Acted, System, inputs_spec
 from starleague.companions.tasks import registry
@@ -70,8 +69,8 @@ def measure(system: System, task: Task, options: argparse.Namespace,
     unroll_length=options.unroll_length, batch_size=options.batch_size)
   stop, marks = threading.Event(), []
 
-  def after_round(trained: training.Run, returns: Sequence[float]) -> None:
-    del returns
+  def after_round(trained: training.Run, episodes: acting.EpisodeLog) -> None:
+    del episodes
     marks.append((trained.counts.steps, time.monotonic(), trained.counts.cpu_seconds))
     if len(marks) > WARM_UP_ROUNDS and marks[-1][1] - marks[WARM_UP_ROUNDS][1] > options.seconds:
       stop.set()

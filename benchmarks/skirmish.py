@@ -32,8 +32,8 @@ BOTH = jnp.arange(2)
 
 def _start(environment: base.Environment, key):
   """A game with random races and map; tiers with one of each use that one."""
-  keys = jax.random.split(key)
-  return environment.reset(key, base.make_match_up(
+  keys = jax.random.split(key, 3)
+  return environment.reset(keys[2], base.make_match_up(
     jax.random.randint(keys[0], (2,), 1, 4), jax.random.randint(keys[1], (), 0, len(maps.NAMES))))
 
 
@@ -51,6 +51,7 @@ def _actions(game: GameConfig, observation: types.Observation, key) -> types.Act
 
 
 def _step(environment: base.Environment, game: GameConfig, state, key):
+  """Both players observe and take random actions."""
   observation, privileged = jax.vmap(environment.observe, (None, 0))(state, BOTH)
   actions = _actions(game, observation, key)
   state = environment.advance(environment.act(state, actions, environment.due(state)))
@@ -66,26 +67,34 @@ def _seconds(function, *arguments, repeats: int = 3) -> float:
   return best
 
 
+def _keys(games: int) -> tuple[jax.Array, jax.Array]:
+  """Returns keys of the starts and of the steps, [games] each."""
+  starts, steps = jax.random.split(jax.random.key(0), (2, games))
+  return starts, steps
+
+
+def _play(step: Callable[..., Any], state, keys, steps: int):
+  """Takes steps, each with random numbers of its own; returns the last state and observations."""
+  seen = None
+  for number in range(steps):
+    state, seen = step(state, keys, np.int32(number))
+  return state, seen
+
+
 def make_batch(game: GameConfig, games: int) -> tuple[Callable[[int], Any], float]:
   """Returns a function that plays a batch for a number of steps, and its compile time in seconds.
 
   Each step is a call of one program. Each call of the function starts from the same states.
   """
   environment = make_skirmish(**game._asdict())
-  keys = jax.random.split(jax.random.key(0), games)
-  states = jax.jit(jax.vmap(lambda key: _start(environment, key)))(keys)
-  one = jax.vmap(lambda state, key: _step(environment, game, state, key))
+  start_keys, keys = _keys(games)
+  states = jax.jit(jax.vmap(lambda key: _start(environment, key)))(start_keys)
+  one = jax.vmap(lambda state, key, number: _step(
+    environment, game, state, jax.random.fold_in(key, number)), (0, 0, None))
   begin = time.perf_counter()
-  compiled = jax.jit(one).lower(states, keys).compile()
+  compiled = jax.jit(one).lower(states, keys, np.int32(0)).compile()
   compile_seconds = time.perf_counter() - begin
-
-  def run(steps):
-    played, seen = states, None
-    for _ in range(steps):
-      played, seen = compiled(played, keys)
-    return played, seen
-
-  return run, compile_seconds
+  return lambda steps: _play(compiled, states, keys, steps), compile_seconds
 
 
 def measure(game: GameConfig, games: int, steps: int) -> tuple[float, float]:
@@ -98,18 +107,14 @@ def measure(game: GameConfig, games: int, steps: int) -> tuple[float, float]:
 def measure_single(game: GameConfig, steps: int) -> float:
   """Environment steps per second of one game in a jitted, unbatched loop."""
   environment = make_skirmish(**game._asdict())
-  key = jax.random.key(0)
-  state = jax.jit(lambda key: _start(environment, key))(key)
-  compiled = jax.jit(lambda state, key: _step(environment, game, state, key)).lower(
-    state, key).compile()
-
-  def run(state):
-    for _ in range(steps):
-      state, seen = compiled(state, key)
-    return state, seen
-
-  run(state)
-  return steps / _seconds(run, state)
+  (start_key,), (key,) = _keys(1)
+  state = jax.jit(lambda key: _start(environment, key))(start_key)
+  compiled = jax.jit(lambda state, key, number: _step(
+    environment, game, state, jax.random.fold_in(key, number))).lower(
+      state, key, np.int32(0)).compile()
+  arguments = compiled, state, key, steps
+  _play(*arguments)
+  return steps / _seconds(_play, *arguments)
 
 
 def measure_twin(game: GameConfig, steps: int) -> float:
@@ -140,42 +145,37 @@ def measure_smax(games: int, steps: int) -> float | None:
   except ImportError:
     return None
   environment = SMAX(scenario=map_name_to_scenario("smacv2_20_units"))
-  keys = jax.random.split(jax.random.key(0), games)
+  start_keys, keys = _keys(games)
 
-  def one(state, key):
+  def one(state, key, number):
+    key, *own = jax.random.split(jax.random.fold_in(key, number), 1 + len(environment.agents))
     actions = {
-      agent: jax.random.randint(
-        jax.random.fold_in(key, i), (), 0, environment.action_space(agent).n)
-      for i, agent in enumerate(environment.agents)}
+      agent: jax.random.randint(own_key, (), 0, environment.action_space(agent).n)
+      for agent, own_key in zip(environment.agents, own, strict=True)}
     observation, state, reward, done, _ = environment.step(key, state, actions)
     return state, (observation, reward, done)
 
-  states = jax.jit(jax.vmap(environment.reset))(keys)[1]
-  compiled = jax.jit(jax.vmap(one)).lower(states, keys).compile()
-
-  def run(states):
-    for _ in range(steps):
-      states, seen = compiled(states, keys)
-    return states, seen
-
-  run(states)
-  return games * steps / _seconds(run, states)
+  states = jax.jit(jax.vmap(environment.reset))(start_keys)[1]
+  compiled = jax.jit(jax.vmap(one, (0, 0, None))).lower(states, keys, np.int32(0)).compile()
+  arguments = compiled, states, keys, steps
+  _play(*arguments)
+  return games * steps / _seconds(_play, *arguments)
 
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--tiers", nargs="+", default=["mini"], choices=list(GAME_CONFIGS))
   parser.add_argument("--games", type=int, nargs="+", default=[32, 64, 256])
-  parser.add_argument("--steps", type=int, default=4096, help="game steps a measurement")
+  parser.add_argument("--steps", type=int, default=64, help="of each game in a measurement")
   options = parser.parse_args()
   fastest = {}
   for tier in options.tiers:
     game = GAME_CONFIGS[tier]
-    single = measure_single(game, max(options.steps // 8, 1))
+    single = measure_single(game, options.steps)
     print(f"tier={tier} games=1 environment_steps_per_second={single:.0f} "
           f"agent_steps_per_second={2 * single:.0f} ratio=1.0", flush=True)
     for games in options.games:
-      speed, compile_seconds = measure(game, games, max(options.steps // games, 1))
+      speed, compile_seconds = measure(game, games, options.steps)
       fastest[tier] = max(fastest.get(tier, 0.0), speed)
       print(f"tier={tier} games={games} environment_steps_per_second={speed:.0f} "
             f"agent_steps_per_second={2 * speed:.0f} ratio={speed / single:.1f} "
@@ -185,7 +185,7 @@ def main() -> None:
           f"ratio={fastest[tier] / twin:.1f}", flush=True)
   smax = 0.0
   for games in options.games:
-    speed = measure_smax(games, max(options.steps // games, 1))
+    speed = measure_smax(games, options.steps)
     if speed is None:
       print("smax: not measured: jaxmarl is not installed (pip install jaxmarl)")
       return

@@ -21,6 +21,8 @@ from starleague.companions.tasks.task import Task, TimeStep, part_slices
 from starleague.data import wire
 from starleague.data.records import Records
 
+LOGGED = 100  # latest episodes of a part that `EpisodeLog` holds
+
 
 class ActingState(NamedTuple):
   """The state of the copies between calls, [n, ...]."""
@@ -161,7 +163,9 @@ class EpisodeLog:
     """Starts without episodes, at a number of steps."""
     self._slices = part_slices(task)
     self._recent: dict[str, collections.deque[tuple[float, float]]] = {
-      name: collections.deque(maxlen=100) for name in self._slices}
+      name: collections.deque(maxlen=LOGGED) for name in self._slices}
+    self._new: dict[str, collections.deque[float]] = {
+      name: collections.deque(maxlen=LOGGED) for name in self._slices}  # returns since `clear`
     self._before = (time.time(), steps)
 
   def add(self, episodes: Episodes) -> None:
@@ -169,12 +173,23 @@ class EpisodeLog:
     ended, returns, lengths = map(np.asarray, episodes)
     for name, copies in self._slices.items():
       chosen = ended[:, copies]
-      self._recent[name] += zip(
-        returns[:, copies][chosen].tolist(), lengths[:, copies][chosen].tolist(), strict=True)
+      found = returns[:, copies][chosen].tolist()
+      self._recent[name] += zip(found, lengths[:, copies][chosen].tolist(), strict=True)
+      self._new[name] += found
 
-  def returns(self) -> list[float]:
-    """Returns the returns of the latest episodes of all parts, oldest first for each part."""
-    return [found for recent in self._recent.values() for found, _ in recent]
+  def scores(self) -> list[float]:
+    """Returns means over the parts of the returns since `clear`, oldest first.
+
+    Each mean is of one episode of each part, so that all parts count equally: there are as many as
+    episodes of the part that has fewest, at most `LOGGED`.
+    """
+    count = min(map(len, self._new.values()))
+    return np.mean([list(new)[len(new) - count:] for new in self._new.values()], axis=0).tolist()
+
+  def clear(self) -> None:
+    """Forgets the episodes of `scores`."""
+    for new in self._new.values():
+      new.clear()
 
   def rate(self, steps: int) -> float:
     """Returns the steps per second since the last call."""

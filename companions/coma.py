@@ -223,7 +223,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
       of_agents(unroll.steps.inputs, agents), unroll.initial_state)
     seen = critic_inputs(config, task, unroll)
     return coma_losses(config, logits, critic.apply(params, seen),
-                       critic.apply(fixed.target, seen), unroll)
+                       critic.apply(fixed.target, seen), unroll, fixed)
 
   return System("coma", init, initial_state, act, loss,
                 rates=functools.partial(rates, config))
@@ -237,7 +237,7 @@ class _Steps(NamedTuple):
 
 
 def coma_losses(config: Config, logits: Array, values: Array, target_values: Array,
-                unroll: Unroll) -> Losses:
+                unroll: Unroll, fixed: Fixed) -> Losses:
   """Computes the losses of actor and critic.
 
   Args:
@@ -247,6 +247,7 @@ def coma_losses(config: Config, logits: Array, values: Array, target_values: Arr
       a value of the state.
     target_values: the same, of the target network.
     unroll: a batch.
+    fixed: `hyperparameters` may hold `entropy_cost`, which precedes the config's.
   """
   action, reward, discount = transitions(unroll, config.discount)
   taken = jnp.moveaxis(jnp.asarray(unroll.steps.action), -1, 0)  # [agents, T + 1, B]
@@ -266,7 +267,8 @@ def coma_losses(config: Config, logits: Array, values: Array, target_values: Arr
     policy = losses.policy_gradient_loss(
       distributions.categorical_log_prob(logits[:, :-1], own), advantage).mean()
   entropy = losses.action_entropy(logits[:, :-1]).mean()
-  total = policy + config.critic_cost * critic - config.entropy_cost * entropy
+  cost = fixed.hyperparameters.get("entropy_cost", config.entropy_cost)
+  total = policy + config.critic_cost * critic - cost * entropy
   return Losses(total, {
     "loss/policy": policy, "loss/value": critic, "entropy/action": entropy},
     jnp.ones(reward.shape[1]))

@@ -103,7 +103,8 @@ class Experience:
   def learnt(self, priorities: jax.Array) -> None:
     """Takes the priorities [D, B / D] of the newest batch; they reach the table an update later.
 
-    Reading them at once would wait for the device.
+    Reading them at once would wait for the device. Unrolls keep their priority where the new one is
+    not finite, as after an update that the guard skips.
     """
     options = self._options
     table, kind, rows = self._first, options.table, slice(None)
@@ -115,6 +116,7 @@ class Experience:
     if self._updated is not None:
       keys, device = self._updated
       found = np.asarray(device, np.float64).reshape(-1)[rows]
-      table.update_priorities(keys, found)
-      self._priority = max(self._priority, float(found.max()))
+      finite = np.isfinite(found)
+      table.update_priorities(keys[finite], found[finite])
+      self._priority = max(self._priority, float(found.max(initial=0.0, where=finite)))
     self._updated = table.drawn.keys, priorities

@@ -249,21 +249,22 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
     return Acted(action, Behaviour(log_prob, noise), state)
 
   def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
-    del key, fixed
+    del key
     seen = MerlinInputs(unroll.steps.inputs, unroll.steps.behaviour.noise)
     outputs, _ = networks.unroll_batch(network, params, seen, unroll.initial_state)
-    return merlin_loss(config, outputs, unroll)
+    return merlin_loss(config, outputs, unroll, fixed)
 
   return System("merlin", network.init, network.initial_state, act, loss)
 
 
-def merlin_loss(config: Config, outputs: Outputs, unroll: Unroll) -> Losses:
+def merlin_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: Fixed) -> Losses:
   """Computes the losses of predictor and policy.
 
   Args:
     config: choices.
     outputs: of the network, [T + 1, B, ...], with the recorded noise.
     unroll: a batch.
+    fixed: `hyperparameters` may hold `entropy_cost` and `kl_cost`, which precede the config's.
   """
   action, reward, discount = transitions(unroll, config.discount)
   values = jax.lax.stop_gradient(outputs.value)
@@ -279,9 +280,11 @@ def merlin_loss(config: Config, outputs: Outputs, unroll: Unroll) -> Losses:
   entropy = losses.action_entropy(outputs.logits[:-1]).mean()
   value = 0.5 * jnp.square(targets - outputs.value[:-1]).mean()
   reconstruction, kl = outputs.reconstruction.mean(), outputs.kl.mean()
-  total = (config.policy_cost * (policy - config.entropy_cost * entropy)
+  costs = {name: fixed.hyperparameters.get(name, getattr(config, name))
+           for name in ("entropy_cost", "kl_cost")}
+  total = (config.policy_cost * (policy - costs["entropy_cost"] * entropy)
            + config.return_cost * value + config.reconstruction_cost * reconstruction
-           + config.kl_cost * kl)
+           + costs["kl_cost"] * kl)
   return Losses(total, {
     "loss/policy": policy, "loss/value": value, "loss/reconstruction": reconstruction,
     "loss/kl": kl, "entropy/action": entropy, "update/ratio": ratio.mean()},

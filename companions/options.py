@@ -131,7 +131,7 @@ class RunOptions:
     final_rate: over the learning rate, at the end; the rate falls linearly.
     decay: of the mean of squared gradients.
     momentum: of Adam's mean gradient, or of RMSProp.
-    eps: added to the root of the mean of squared gradients.
+    eps: added to the mean of squared gradients, inside the root, of RMSProp; to the root, of Adam.
     max_norm: to which the gradient is clipped; 0: it is not.
     evaluation_episodes: at the end, at least.
     evaluation_tasks: further tasks that the evaluation plays, `+` between their names.

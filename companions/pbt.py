@@ -9,16 +9,16 @@ Source: Jaderberg et al. 2017, "Population Based Training of Neural Networks".
 
 import pathlib
 import shutil
-from collections.abc import Sequence
 
 import numpy as np
 from absl import logging
 
 from starleague.common import run_files
+from starleague.companions.acting import EpisodeLog
 from starleague.companions.training import Run
 from starleague.learner.population import Population
 
-EVALUATIONS = 10  # latest training episodes that a report holds (section 4.1)
+EVALUATIONS = 10  # latest training episodes that count (section 4.1)
 
 
 class Worker:
@@ -53,15 +53,21 @@ class Worker:
       if path.name.isdigit() and int(path.name) > known:
         shutil.rmtree(path)
 
-  def __call__(self, run: Run, returns: Sequence[float]) -> None:
-    """Reports and decides if the interval is over."""
+  def __call__(self, run: Run, episodes: EpisodeLog) -> None:
+    """Reports and decides if the interval is over and an episode has ended since the last report.
+
+    A report holds each episode once: Welch's test counts them as independent. None of the former
+    weights remains after a copy.
+    """
     steps = run.counts.steps
     ended = steps >= run.options.steps
-    if not returns or (steps - self._reported < self._interval and not ended):
+    scores = episodes.scores()
+    if not scores or (steps - self._reported < self._interval and not ended):
       return
     self._reported = steps
     name = self.member.name
-    self._population.report(name, steps, returns[-EVALUATIONS:], run.save())
+    self._population.report(name, steps, scores[-EVALUATIONS:], run.save())
+    episodes.clear()
     exploit = self._population.decide(self._rng(steps), name) if (
       self._copies and not ended) else None
     if exploit is None:

@@ -32,8 +32,8 @@ from starleague.companions.tasks.task import Task
 from starleague.data.trees import Tree
 from starleague.learner import losses
 
-# Options of its runs: unrolls of 40 steps after a burn-in of 20 that overlap by half of the learnt
-# part, a fifth of the paper's sizes.
+# Options of its runs: unrolls of 40 steps that start every 20, half of the paper's sizes. The 30
+# steps after the burn-in are learnt; consecutive learnt parts overlap by a third.
 OPTIONS = {
   "task": "minatar-breakout", "steps": 1_500_000, "copies": 32, "unroll_length": 40, "period": 20,
   "table": "prioritised", "replay_size": 20_000, "min_replay": 500, "samples_per_item": 2.0,

@@ -109,6 +109,8 @@ def imitation_loss(config: Config, outputs: impala.Outputs,
     transitions.
   """
   action, reward, discount = transitions(unroll, config.discount)
+  if config.clip_reward:  # as the value's targets
+    reward = jnp.clip(reward, -1.0, 1.0)
   returns, finished = jax.vmap(finished_returns, 1, 1)(reward, discount)
   values = outputs.value[:-1]
   log_prob = distributions.categorical_log_prob(outputs.logits[:-1], action)

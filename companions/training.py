@@ -17,7 +17,7 @@ import functools
 import pathlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -133,7 +133,7 @@ _first_copy = jax.jit(lambda tree: jax.tree.map(lambda x: x[0] + 0, tree))  # of
 def train(system: System, task: Task, options: RunOptions, config: Mapping[str, Any],
           run_dir: pathlib.Path, stop: threading.Event, report: Report,
           hyperparameters: Mapping[str, float] | None = None,
-          after_round: Callable[["Run", Sequence[float]], object] | None = None) -> Trained:
+          after_round: Callable[["Run", acting.EpisodeLog], object] | None = None) -> Trained:
   """Trains a system, resumed from the newest checkpoint where there is one.
 
   Args:
@@ -145,7 +145,7 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
     stop: ends the training when set, after a checkpoint.
     report: called once a round.
     hyperparameters: those that change without compiling again; see `Run.tune`.
-    after_round: called after each round with the run and the returns of its latest episodes.
+    after_round: called after each round with the run and its episodes.
 
   Returns:
     The parameters, and the counts of the whole run.
@@ -163,7 +163,7 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
       actor = stack.enter_context(contextlib.closing(
         _make_actor(run, system, task, learner.form, stop)))
       _learn(run, actor, task, experience.Experience(learner.form, options, stack, stop), stop,
-             report, after_round or (lambda run, returns: None))
+             report, after_round or (lambda run, episodes: None))
     run.close()
     return Trained(update.unreplicate(run.state.params), run.counts)
 
@@ -175,6 +175,7 @@ class Run:
     options: of the run.
     counts: its progress.
     state: the replicated training state.
+    loads: times that another run's weights replaced its own.
   """
 
   def __init__(self, learner: Learner, saved: checkpoints.Checkpoints, run_dir: pathlib.Path,
@@ -186,7 +187,7 @@ class Run:
     state = train_state.initial_state(params, learner.optimizer, key)
     target = params if self.options.target_period else ()
     restored = saved.restore(_as_saved(state, target))
-    self.counts = Counts()
+    self.counts, self.loads = Counts(), 0
     if restored is not None:
       state, target = _of_saved(restored.state)
       self.counts = Counts(**restored.extra)
@@ -210,8 +211,8 @@ class Run:
   def tune(self, hyperparameters: Mapping[str, float]) -> None:
     """Changes hyperparameters from the next update on, without compiling again.
 
-    "learning_rate" and those that the loss reads from `Fixed`; a name in the part "schedule" of the
-    parameters changes there.
+    "learning_rate", which falls to `final_rate` of it as the options' does, and those that the loss
+    reads from `Fixed`; a name in the part "schedule" of the parameters changes there.
     """
     state = update.unreplicate(self.state)
     schedule = dict(state.params.get("schedule", {}))
@@ -238,6 +239,7 @@ class Run:
     assert found is not None
     state, target = _of_saved(found.state)
     self._place(state._replace(key=own.key, step=own.step))
+    self.loads += 1
     self._target = self._learner.update.replicate(target)
 
   def save(self) -> pathlib.Path:
@@ -250,8 +252,8 @@ class Run:
     """Makes an update; returns its metrics and the priorities of the batch, on the device."""
     options = self.options
     done = min(1.0, self.counts.steps / options.steps)
-    rate = options.learning_rate * (1.0 - (1.0 - options.final_rate) * done)
-    rate = float(self._hyperparameters.get("learning_rate", [rate])[0])
+    initial = float(self._hyperparameters.get("learning_rate", [options.learning_rate])[0])
+    rate = initial * (1.0 - (1.0 - options.final_rate) * done)
     placed = self._learner.update.place(batch)
     self.state, metrics, (priorities, _) = self._learner.update.carried(
       train_state.with_learning_rate(self.state, rate), placed,
@@ -310,12 +312,13 @@ def _make_actor(run: Run, system: System, task: Task, form: wire.StepFormat,
 
 def _learn(run: Run, actor: acting.Actor, task: Task, tables: experience.Experience,
            stop: threading.Event, report: Report,
-           after_round: Callable[[Run, Sequence[float]], object]) -> None:
+           after_round: Callable[[Run, acting.EpisodeLog], object]) -> None:
   """Acts and learns until the steps are done or `stop` is set."""
   options = run.options
   used = collections.deque([_first_copy(run.state.params)], maxlen=options.lag + 1)
   episodes, waited = acting.EpisodeLog(task, run.counts.steps), 0.0
   began = time.monotonic()
+  loads, gap = run.loads, False  # whether the last round was dropped
   previous: Callable[[], acting.Round | None] | None = None
   while run.counts.steps < options.steps and not stop.is_set():
     current = actor.start(used[0])
@@ -325,18 +328,25 @@ def _learn(run: Run, actor: acting.Actor, task: Task, tables: experience.Experie
       if acted is None:  # stopped before the end of the round
         run.advance(0, actor.cpu_seconds(), True)
         break
-      tables.write(acted.records, acted.restarted)
-      waited += time.monotonic() - start
-      episodes.add(acted.episodes)
-      for batch in tables.batches():
-        metrics, priorities = run.learn(batch)
-        tables.learnt(priorities)
-        used.append(_first_copy(run.state.params))
-        run.log(metrics, episodes, prefetch.Waiting(
-          run.counts.updates, waited, time.monotonic() - began))
+      if run.loads != loads:  # it acted with weights that the run has replaced
+        loads, gap = run.loads, True
+      else:
+        tables.write(acted.records, range(options.copies) if gap else acted.restarted)
+        gap = False
+        waited += time.monotonic() - start
+        episodes.add(acted.episodes)
+        for batch in tables.batches():
+          metrics, priorities = run.learn(batch)
+          tables.learnt(priorities)
+          used.append(_first_copy(run.state.params))
+          run.log(metrics, episodes, prefetch.Waiting(
+            run.counts.updates, waited, time.monotonic() - began))
     previous = current
     run.advance(options.steps_per_iteration, actor.cpu_seconds(), stop.is_set())
-    after_round(run, episodes.returns())
+    after_round(run, episodes)
+    if run.loads != loads:
+      used.clear()
+      used.append(_first_copy(run.state.params))
     report(run.counts.steps, " ".join(
       f"{tag.removesuffix('/train')}={value:.2f}" for tag, value in episodes.means().items()
       if tag.startswith("return")))

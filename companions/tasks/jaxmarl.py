@@ -1,6 +1,7 @@
 """Cooperative tasks of several agents, from JaxMARL (Rutherford et al. 2023).
 
-Observations are stacked, [agents, ...]. The agents share one reward, the mean of theirs.
+Observations are stacked, [agents, ...]. The agents share one reward, the mean of theirs. Planes of
+counts are int16: networks divide uint8 by 255, as colours.
 """
 
 import functools
@@ -86,6 +87,8 @@ def make(name: str, task: str, copies: int, seed: int, *, limit: int, shaping: f
   def observe(state):
     observations = environment.get_obs(state)
     x = jnp.stack([observations[agent] for agent in agents])
+    if x.dtype == jnp.uint8:  # counts, of Overcooked
+      x = x.astype(jnp.int16)
     if not clock:
       return x
     return jnp.concatenate(

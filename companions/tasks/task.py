@@ -43,6 +43,7 @@ class Task(NamedTuple):
     name: as `make_task` takes it.
     copies: n.
     observation: specs of one copy's observation, a tree of jax.ShapeDtypeStruct without dicts.
+      Numbers of uint8 are colours, 0 to 255; counts have another dtype.
     num_actions: actions are indices below this number.
     action_shape: () for one agent, (agents,) for several that act at the same time.
     reset: keys [n] -> (state, TimeStep).

@@ -72,6 +72,26 @@ def test_a_second_call_goes_on_without_compiling(played):
   assert actor.run._cache_size() == 1
 
 
+def finished_episodes(*rows):
+  """Episodes of one step each; NaN where none ended."""
+  returns = np.array(rows, np.float32)
+  return acting.Episodes(~np.isnan(returns), returns, np.ones(returns.shape, np.int32))
+
+
+def test_scores_are_means_over_the_parts_since_the_last_clear():
+  log = acting.EpisodeLog(make_catch(3)._replace(parts=(("a", 2), ("b", 1))), 0)
+  assert log.scores() == []
+  log.add(finished_episodes([1.0, 2.0, np.nan], [4.0, np.nan, np.nan]))
+  assert log.scores() == []  # none of the second part
+  log.add(finished_episodes([np.nan, np.nan, 10.0], [np.nan, np.nan, 20.0]))
+  assert log.scores() == [(2.0 + 10.0) / 2, (4.0 + 20.0) / 2]
+  log.clear()
+  assert log.scores() == []
+  log.add(finished_episodes([8.0, np.nan, 6.0]))
+  assert log.scores() == [7.0]
+  assert log.means()["return/train/a"] == (1.0 + 2.0 + 4.0 + 8.0) / 4  # the log's own, not cleared
+
+
 def test_greedy_copies_are_told_so():
   task, system = make_catch(2), counting_system()
   actor = acting.make_acting(system, task, 3, greedy=True)

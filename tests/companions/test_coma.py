@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from starleague.common.errors import UserError
-from starleague.companions import coma
+from starleague.companions import coma, networks
 from starleague.companions.options import RunOptions, make_optimizer
-from starleague.companions.system import Fixed, inputs_spec
+from starleague.companions.system import Fixed, Inputs, Unroll, inputs_spec
+from starleague.companions.tasks.registry import make_task
 from starleague.learner import flat
 from tests.companions import learning
 from tests.companions.catch import make_catch
@@ -49,6 +50,28 @@ def test_the_critic_sees_the_actions_of_the_others_only(made):
     np.testing.assert_array_equal(seen[agent, 0, 0, 8:], np.eye(AGENTS)[agent])
 
 
+def test_actor_and_critic_see_the_counts_of_overcooked_at_one_scale(monkeypatch):
+  task = make_task("jaxmarl-overcooked-cramped_room", copies=1)
+  observation = task.reset(jax.random.split(jax.random.key(0), 1))[1].observation
+  inputs = Inputs(observation[None], jnp.zeros((1, 1, AGENTS), jnp.int32), jnp.zeros((1, 1)),
+                  jnp.ones((1, 1), bool))
+  critic = coma.critic_inputs(
+    coma.Config(critic=coma.INDEPENDENT), task, Unroll(coma._Steps(inputs, None), (), ()))
+  seen = []
+
+  def encode(x, size):
+    seen.append(np.asarray(x).reshape(len(x), -1))
+    return jnp.zeros((len(x), size))
+
+  monkeypatch.setattr(networks, "_dense", encode)
+  actor = coma.make_actor(CONFIG, task, inputs_spec(task))
+  params = actor.init(jax.random.key(0))
+  one = jax.tree.map(lambda x: x[0, :, 0], coma.of_agents(inputs, AGENTS))
+  actor.unroll(params, one, actor.initial_state())
+  np.testing.assert_array_equal(critic[0, 0, 0, :-AGENTS], seen[-1][0])
+  assert seen[-1].max() == 1.0
+
+
 def test_policies_keep_a_share_of_the_uniform_one():
   logits = jnp.log(jnp.array([[0.2, 0.5, 0.3], [1.0, 1e-30, 1e-30]]))
   found = jnp.exp(coma.explore(logits, 0.3))
@@ -83,7 +106,7 @@ def test_losses_by_hand(made, critic):
   random = np.random.default_rng(0)
   logits = random.normal(size=(AGENTS, T + 1, COPIES, 2)).astype(np.float32)
   values, targets = random.normal(size=(2, AGENTS, T + 1, COPIES, outputs)).astype(np.float32)
-  found = coma.coma_losses(config, jnp.asarray(logits), values, targets, unroll)
+  found = coma.coma_losses(config, jnp.asarray(logits), values, targets, unroll, Fixed({}, ()))
   action, reward = np.asarray(unroll.steps.action), np.asarray(unroll.steps.reward)
   discount = 0.9 * np.asarray(unroll.steps.discount)
   critic_loss, policy_loss = [], []
@@ -104,6 +127,14 @@ def test_losses_by_hand(made, critic):
         policy_loss.append(-advantage * np.log(p[action[t, b, agent]]))
   np.testing.assert_allclose(found.metrics["loss/value"], np.mean(critic_loss), rtol=1e-4)
   np.testing.assert_allclose(found.metrics["loss/policy"], np.mean(policy_loss), rtol=1e-4)
+
+
+def test_a_tuned_entropy_cost_precedes_the_configs(made):
+  _, system, params, unroll = made
+  losses = [system.loss(params, jax.random.key(0), unroll, Fixed(tuned, params))
+            for tuned in ({}, {"entropy_cost": jnp.float32(0.5)})]
+  np.testing.assert_allclose(losses[0].loss - losses[1].loss,
+                             (0.5 - 0.01) * losses[0].metrics["entropy/action"], rtol=1e-5)
 
 
 def test_recorded_log_probs_are_the_learners(made):

@@ -157,3 +157,18 @@ def test_priorities_decide_what_is_drawn(open_tables):
   assert len(seen) == 640 / 16  # the credit of the fourth unroll: those before it had to wait
   assert len(set(seen[0].tolist())) > 1
   assert all(set(drawn.tolist()) == {300} for drawn in seen[-10:])
+
+
+def test_unrolls_keep_their_priority_where_the_new_one_is_not_finite(open_tables):
+  tables = open_tables(batch_size=4, table="prioritised", samples_per_item=4.0, exponent=1.0,
+                       replay_size=100)
+  tables.write(records(0, 1 + LENGTH))
+  tables.write(records(1 + LENGTH, 1))
+  found = []
+  batches = tables.batches()
+  for priorities in ([np.nan, np.inf, 3.0, 0.5], [np.nan] * 4, [5.0, -np.inf, np.nan, 1.0],
+                     [0.0] * 4):
+    next(batches)
+    tables.learnt(np.array([priorities], np.float32))
+    found.append(tables._priority)
+  assert found == [1.0, 3.0, 3.0, 5.0]  # an update later

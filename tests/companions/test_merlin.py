@@ -66,6 +66,16 @@ def test_the_policy_gradient_does_not_reach_the_predictor(made):
     assert np.abs(gradient[name]["w"]).max() > 0
 
 
+@pytest.mark.parametrize("tuned, metric, change", [
+  ({"entropy_cost": 0.51}, "entropy/action", -0.5), ({"kl_cost": 2.1}, "loss/kl", 2.0)])
+def test_tuned_costs_precede_those_of_the_config(made, tuned, metric, change):
+  system, params, unroll = made
+  own, found = (system.loss(params, jax.random.key(0), unroll, Fixed(costs, ()))
+                for costs in ({}, tuned))
+  assert own.metrics[metric] > 0.01
+  np.testing.assert_allclose(found.loss - own.loss, change * own.metrics[metric], rtol=1e-4)
+
+
 @pytest.mark.slow
 def test_it_learns_catch(tmp_path):
   score = learning.learn(

@@ -59,6 +59,17 @@ def test_the_first_step_of_the_optimizer(changes, expected):
   np.testing.assert_allclose(updates, [expected, -expected], rtol=1e-3)
 
 
+@pytest.mark.parametrize("optimizer, eps, expected", [
+  ("rmsprop", 0.07, -0.01 * 0.6 / (0.25 * 0.6 ** 2 + 0.07) ** 0.5),  # inside the root
+  ("adam", 0.4, -0.01 * 0.6 / (0.6 + 0.4))])
+def test_where_eps_is_added(optimizer, eps, expected):
+  made = make_optimizer(RunOptions(
+    "task", optimizer=optimizer, learning_rate=0.01, decay=0.75, eps=eps, max_norm=0.0))
+  gradient = jnp.array([0.6])
+  updates, _ = made.update(gradient, made.init(gradient))
+  np.testing.assert_allclose(updates, [expected], rtol=1e-4)
+
+
 def test_the_optimizer_clips_gradients():
   optimizer = make_optimizer(RunOptions(
     "task", learning_rate=1.0, max_norm=1.0, optimizer="rmsprop", decay=0.0, eps=1.0))

@@ -2,13 +2,14 @@
 
 import dataclasses
 import threading
+import types
 
 import jax
 import numpy as np
 import pytest
 
 from starleague.common import run_files
-from starleague.companions import impala, pbt, training
+from starleague.companions import acting, impala, pbt, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec
 from starleague.data.checkpoints import load_params
@@ -26,6 +27,14 @@ def open_population(folder):
                     truncation_selection)
 
 
+def log_of(returns):
+  """Returns a log of episodes with these returns."""
+  log = acting.EpisodeLog(make_catch(1), 0)
+  found = np.array(returns, np.float32)[:, None]
+  log.add(acting.Episodes(np.ones(found.shape, bool), found, np.ones(found.shape, np.int32)))
+  return log
+
+
 def train(folder, number, rounds, population, stop=None, returns=None):
   """Trains a member; `returns` replaces the returns of its episodes."""
   options = RunOptions(task="catch", seed=number, steps=ROUND * rounds, copies=8, unroll_length=4,
@@ -37,9 +46,9 @@ def train(folder, number, rounds, population, stop=None, returns=None):
   worker.discard_later(run_dir)
   seen = []
 
-  def after_round(run, found):
+  def after_round(run, episodes):
     seen.append(run.counts.steps)
-    worker(run, found if returns is None else returns)
+    worker(run, episodes if returns is None else log_of(returns))
 
   trained = training.train(system, task, options, dataclasses.asdict(CONFIG), run_dir,
                            stop or threading.Event(), lambda *_: None,
@@ -72,6 +81,22 @@ def test_a_worse_member_copies_a_better_one_when_it_is_ready(populated):
   assert worker.member.hyperparameters == changes[-1].hyperparameters
 
 
+def test_a_report_holds_the_episodes_since_the_last_one(tmp_path):
+  population = open_population(tmp_path)
+  worker = pbt.Worker(population, "m0", 0, 0, interval=10, copies=True)
+  run = types.SimpleNamespace(options=types.SimpleNamespace(steps=1000), save=lambda: tmp_path)
+  log, found = log_of([1.0, 2.0, 3.0]), []
+  for steps, returns in ((10, []), (15, [4.0]), (20, []), (30, []), (31, [5.0] * 11)):
+    run.counts = training.Counts(steps=steps)
+    log.add(acting.Episodes(np.ones((len(returns), 1), bool), np.array(returns)[:, None],
+                            np.ones((len(returns), 1), np.int32)))
+    worker(run, log)
+    member, = population.members()
+    found.append((member.step, member.evaluations))
+  assert found == [(10, (1.0, 2.0, 3.0)), (10, (1.0, 2.0, 3.0)), (20, (1.0, 2.0, 3.0, 4.0)),
+                   (20, (1.0, 2.0, 3.0, 4.0)), (31, (5.0,) * 10)]
+
+
 def test_copied_weights_are_those_of_the_source(populated, tmp_path):
   folder, population, good, *_ = populated
   task = make_catch(8)
@@ -80,7 +105,7 @@ def test_copied_weights_are_those_of_the_source(populated, tmp_path):
   source = population.members()[0].checkpoint
   found = []
 
-  def after_round(run, returns):
+  def after_round(run, episodes):
     key = jax.random.key_data(training.update.unreplicate(run.state.key))
     run.load(source)
     run.tune({"learning_rate": 1e-3})

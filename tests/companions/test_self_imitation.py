@@ -1,5 +1,7 @@
 """Self-imitation: returns of finished episodes, losses and priorities by hand, masks, learning."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -55,6 +57,20 @@ def test_loss_and_priorities_by_hand(made):
       np.testing.assert_allclose(loss[t, b], expected, atol=1e-5)
       gains.append(gain)
     np.testing.assert_allclose(priorities[b], np.mean(gains), atol=1e-5)
+
+
+def test_clipped_returns_are_imitated_where_the_value_learns_them(made):
+  unroll = made[3]
+  large = unroll._replace(steps=unroll.steps._replace(reward=10.0 * unroll.steps.reward))
+  outputs = impala.Outputs(jnp.zeros((T + 1, COPIES, 3)), jnp.full((T + 1, COPIES), -0.5))
+  clip = dataclasses.replace(CONFIG, clip_reward=True)
+  expected = self_imitation.imitation_loss(CONFIG, outputs, unroll)  # rewards of -1 and 1
+  for found, value in zip(self_imitation.imitation_loss(clip, outputs, large), expected,
+                          strict=True):
+    np.testing.assert_array_equal(found, value)
+    assert value.max() > 0.0
+  unclipped, _ = self_imitation.imitation_loss(CONFIG, outputs, large)
+  assert unclipped.max() > 5 * expected[0].max()
 
 
 def gradients(system, params, unroll):

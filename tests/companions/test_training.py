@@ -9,7 +9,7 @@ import pytest
 
 from starleague.common import results, run_files
 from starleague.common.errors import UserError
-from starleague.companions import acting, evaluation, impala, r2d2, training
+from starleague.companions import acting, evaluation, experience, impala, r2d2, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec
 from starleague.data.checkpoints import CheckpointMismatchError, Checkpoints
@@ -20,12 +20,13 @@ OPTIONS = RunOptions(task="catch", steps=64 * 16 * 40, copies=64, unroll_length=
                      learning_rate=5e-3)
 
 
-def run(folder, options=OPTIONS, config=CONFIG, stop=None):
+def run(folder, options=OPTIONS, config=CONFIG, stop=None, **more):
   task = make_catch(options.copies)
   system = impala.make(config, task, inputs_spec(task))
   seen = []
   trained = training.train(system, task, options, dataclasses.asdict(config), folder,
-                           stop or threading.Event(), lambda steps, text: seen.append(steps))
+                           stop or threading.Event(), lambda steps, text: seen.append(steps),
+                           **more)
   return system, task, trained, seen
 
 
@@ -132,7 +133,9 @@ def test_replay_and_lag_train_too(tmp_path):
   assert np.isfinite(trained.params["policy"]["w"]).all()
 
 
-def test_the_lag_counts_updates(tmp_path, monkeypatch):
+@pytest.fixture
+def recorded(monkeypatch):
+  """Weights of the policy: with the updates before it of each round, and after each update."""
   acted, learnt = [], []
   make, learn = acting.make_acting, training.Run.learn
 
@@ -152,9 +155,55 @@ def test_the_lag_counts_updates(tmp_path, monkeypatch):
 
   monkeypatch.setattr(acting, "make_acting", make_recorded)
   monkeypatch.setattr(training.Run, "learn", learn_recorded)
+  return acted, learnt
+
+
+def test_the_lag_counts_updates(tmp_path, recorded):
+  acted, learnt = recorded
   run(tmp_path, dataclasses.replace(OPTIONS, steps=64 * 16 * 8, lag=3))
   assert [count for count, _ in acted] == [0, 0, 0, 2, 4, 6, 8, 10]
   for count, weights in acted:
     expected = learnt[count - 4] if count > 3 else acted[0][1]
     np.testing.assert_array_equal(weights, expected)
   assert not np.array_equal(learnt[0], learnt[1])
+
+
+def test_a_run_that_loads_weights_acts_with_them_and_drops_the_round_in_flight(
+    finished, tmp_path, recorded, monkeypatch):
+  source = max(path for path in (finished[0] / run_files.CHECKPOINTS).iterdir()
+               if path.name.isdigit())
+  written, write, counts = [], experience.Experience.write, []
+
+  def write_recorded(self, records, restarted=()):
+    written.append(list(restarted))
+    write(self, records, restarted)
+
+  monkeypatch.setattr(experience.Experience, "write", write_recorded)
+
+  def after_round(loading, episodes):
+    counts.append(loading.counts.updates)
+    if len(counts) == 3:
+      loading.load(source)
+
+  run(tmp_path, dataclasses.replace(OPTIONS, steps=64 * 16 * 6, lag=1), after_round=after_round)
+  acted, learnt = recorded
+  loaded = finished[3].params["policy"]["w"]
+  # Round 3 was in flight. The updates after it need the bootstrap step of round 5.
+  assert written == [[], [], list(range(64)), []] and counts == [0, 0, 2, 2, 2, 4]
+  assert (acted[2][1] != loaded).any()
+  for _, weights in acted[3:]:
+    np.testing.assert_array_equal(weights, loaded)
+  assert (learnt[2] != loaded).any()
+
+
+def test_a_tuned_learning_rate_falls_as_the_options_does(tmp_path, monkeypatch):
+  rates, with_learning_rate = [], training.train_state.with_learning_rate
+
+  def recorded(state, rate):
+    rates.append(rate)
+    return with_learning_rate(state, rate)
+
+  monkeypatch.setattr(training.train_state, "with_learning_rate", recorded)
+  run(tmp_path, dataclasses.replace(OPTIONS, steps=64 * 16 * 4, final_rate=0.2),
+      hyperparameters={"learning_rate": 0.01})
+  np.testing.assert_allclose(rates, [0.006, 0.006, 0.004, 0.004], rtol=1e-6)

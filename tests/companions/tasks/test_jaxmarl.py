@@ -7,6 +7,8 @@ import jax
 import numpy as np
 import pytest
 from jaxmarl.environments.mpe import SimpleSpreadMPE
+from jaxmarl.environments.overcooked import Overcooked
+from jaxmarl.environments.overcooked.layouts import overcooked_layouts
 from jaxmarl.environments.switch_riddle import SwitchRiddle
 
 from starleague.companions.tasks.registry import make_task
@@ -68,6 +70,18 @@ def test_shaping_adds_rewards_in_overcooked():
   assert set(np.unique(added)) <= {0.0, 0.75, 1.25, 1.5, 2.0, 2.5}
   assert (added > 0).sum() > 20
   np.testing.assert_array_equal(plain.steps.observation, shaped.steps.observation)
+
+
+@pytest.mark.filterwarnings("ignore:OvercookedV2:DeprecationWarning")
+def test_overcookeds_counts_are_not_colours():
+  task = make_task("jaxmarl-overcooked-cramped_room", copies=1)
+  assert task.observation == jax.ShapeDtypeStruct((2, 4, 5, 26), np.int16) and task.symbols == ()
+  environment = Overcooked(layout=overcooked_layouts["cramped_room"])
+  key = jax.random.key(0)
+  found = task.reset(key[None])[1].observation
+  expected = environment.reset(key)[0]
+  np.testing.assert_array_equal(found[0], [expected[agent] for agent in environment.agents])
+  assert (found.min(), found.max()) == (0, 1)
 
 
 @pytest.mark.parametrize("name, message", [

@@ -35,5 +35,8 @@ def test_the_recorded_game_of_default_resimulates():
   replays.resimulate(load_recorded("default"))
 
 
-def test_recording_and_resimulation_share_one_compiled_program(replay, states):
-  assert exact.make_program(replay.game).run._cache_size() == 1
+def test_recording_and_resimulation_share_one_compiled_program():
+  pair = (replays.scripted_player("rusher"), replays.scripted_player("builder"))
+  short = replays.record(pair, seed=4, max_steps=20)
+  replays.resimulate(short)
+  assert exact.make_program(short.game).run._cache_size() == 1

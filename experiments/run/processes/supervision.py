@@ -9,6 +9,7 @@ import ml_collections
 
 from starleague.common import disk, files, progress, results, run_files
 from starleague.common.errors import UserError
+from starleague.data import games
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options, saved_agents, z_source
@@ -134,13 +135,16 @@ def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:
 
 
 def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path,
-                    run_dir: pathlib.Path) -> None:
+                    run_dir: pathlib.Path) -> games.GamesDataset:
   """Checks the dataset, the phases and the initial weights of imitation.
 
   Args:
     config: of the run.
     dataset: its games.
     run_dir: its directory; a resumed run must have learnt from the same games.
+
+  Returns:
+    The dataset, open.
 
   Raises:
     GamesError: the folder is no dataset of the run's preset and its sizes, or is damaged.
@@ -154,13 +158,14 @@ def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path,
   imitation_setup.check_dataset(run_dir / run_files.IMITATION, data)
   if config.demonstrations.imitator:
     saved_agents.load_imitator(registry.make_parts(config), config)
+  return data
 
 
-def check_z(config: ml_collections.ConfigDict, dataset: pathlib.Path) -> None:
+def check_z(config: ml_collections.ConfigDict, data: games.GamesDataset) -> None:
   """Checks that training games find z of each match-up after the imitation of a dataset.
 
   Raises:
-    GamesError: see `check_imitation`.
+    GamesError: the games are damaged.
     UserError: a match-up has no z.
   """
   if not config.actor.pseudo_probability:
@@ -170,12 +175,12 @@ def check_z(config: ml_collections.ConfigDict, dataset: pathlib.Path) -> None:
     z_source.from_library(parts, config, pathlib.Path(config.actor.library))
     return
   options = learner_options.imitation_options(config)
-  found = imitation_setup.make_library(options, imitation_setup.read_games(dataset, options))
+  found = imitation_setup.make_library(options, data)
   try:
     z_source.from_games(parts, config, found)
   except KeyError as error:
     raise UserError(
-      f"{dataset} lacks z for 'actor.pseudo_probability' = {config.actor.pseudo_probability}, "
+      f"{data.path} lacks z for 'actor.pseudo_probability' = {config.actor.pseudo_probability}, "
       "which come from learnt games that were won at an MMR of at least "
       f"{options.fine_tune_mmr} ('imitation.fine_tune_mmr'): {error.args[0]}") from error
 
@@ -285,8 +290,10 @@ def imitate(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: fl
   if not config.demonstrations.dataset:
     progress.write(run_dir, progress.Progress(progress.DEMONSTRATIONS, detail="compiling"))
     run_processes(graph.demonstrating(config, run_dir, dataset), watch, place)
-    if place is None:  # other nodes may have the dataset, but not this one
-      check_z(config, dataset)
+    # Other nodes may have the dataset, but not this one. It is read only where training shows z.
+    if place is None and config.actor.pseudo_probability:
+      check_z(config, imitation_setup.read_games(
+        dataset, learner_options.imitation_options(config)))
   progress.write(run_dir, progress.Progress(progress.IMITATION, detail="compiling"))
   run_processes(graph.imitating(config, run_dir, dataset, origin), watch, place)
 

@@ -45,8 +45,8 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
       if not dataset:
         supervision.check_recording(config)
       elif place is None:  # other nodes may have the dataset, but not this one
-        supervision.check_imitation(config, pathlib.Path(dataset), run_dir)
-        supervision.check_z(config, pathlib.Path(dataset))
+        supervision.check_z(
+          config, supervision.check_imitation(config, pathlib.Path(dataset), run_dir))
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir, league=league)
       if league:

@@ -16,6 +16,7 @@ from starleague.data.games import files as games_files
 from starleague.experiments.configs import adaptive, mini, small
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.datasets import demonstrations
+from starleague.experiments.run.parts import learner_options
 from starleague.experiments.run.processes import process_runner, supervision
 from starleague.experiments.run.progress import display
 from starleague.learner import wandb_run
@@ -121,21 +122,25 @@ def write(path, played):
   return path
 
 
+def opened(config, path):
+  return imitation_setup.read_games(path, learner_options.imitation_options(config))
+
+
 def test_a_dataset_that_lacks_z_is_refused_before_it_is_imitated(tmp_path):
   config = settings.complete({}, {"imitation.held_out": 0.2, "imitation.fine_tune_seconds": 0.0})
   for name, played in (("drawn", without_z(won=False)), ("without", without_z())):
     with pytest.raises(UserError, match=(
         f"{name} lacks z for 'actor.pseudo_probability' = 0.25, .* at an MMR of at least 6000 .*: "
         "No z for map open, terran against terran, side 0, among 0 games on maps none")):
-      supervision.check_z(config, write(tmp_path / name, played))
+      supervision.check_z(config, opened(config, write(tmp_path / name, played)))
   without = settings.complete(config.to_dict(), {"actor.pseudo_probability": 0.0})
-  supervision.check_z(without, tmp_path / "without")
-  supervision.check_z(config, imitated_games.write(tmp_path / "won", 8, 5))
+  supervision.check_z(without, opened(without, tmp_path / "without"))
+  supervision.check_z(config, opened(config, imitated_games.write(tmp_path / "won", 8, 5)))
   given = settings.complete(config.to_dict(), {"actor.library": str(tmp_path / "z.npz")})
   with pytest.raises(UserError, match="z.npz"):
-    supervision.check_z(given, tmp_path / "won")
+    supervision.check_z(given, opened(given, tmp_path / "won"))
   libraries.save_library(tmp_path / "z.npz")
-  supervision.check_z(given, tmp_path / "without")
+  supervision.check_z(given, opened(given, tmp_path / "without"))
 
 
 def test_recorded_games_that_lack_z_are_not_imitated(tmp_path, monkeypatch):

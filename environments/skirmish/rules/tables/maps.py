@@ -5,9 +5,9 @@ player's own frame, with its home in the first corner; both players use the same
 are those of a map of 48 units and scale with the map.
 
 Ground units find their way by flow fields. A field has one goal, an area: a rectangle of passable
-cells. It gives for each cell the direction to take, or STRAIGHT where no cell of the rectangle
-around the cell and the area is impassable. A line from a STRAIGHT cell to the area crosses only
-STRAIGHT cells, and each other direction leads nearer to the area. Units therefore arrive.
+cells. It gives for each cell the direction to take, or STRAIGHT where the whole rectangle around
+the cell and the area is passable. A line from a STRAIGHT cell to the area crosses only STRAIGHT
+cells, and each other direction leads nearer to the area. Units therefore arrive.
 """
 
 import dataclasses

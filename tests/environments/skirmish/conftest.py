@@ -29,4 +29,4 @@ def default_game():
 @pytest.fixture(scope="session")
 def default_record(default_game):
   """500 steps of the default tier: sampled states, and single steps to compare."""
-  return default_games.record(default_game, steps=500, every=12)
+  return default_games.record(default_game, steps=500, every=12, seed=1)

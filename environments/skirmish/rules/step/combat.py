@@ -349,14 +349,17 @@ def _move(rules: tables.Rules, state: State, plan: Plan, aim: Aim) -> State:
   found, in_reach = aim.found[:, a:], aim.in_reach[:, a:]
   goes_x = jnp.where(found, aim.x[:, a:], plan.goal_x - x)
   goes_y = jnp.where(found, aim.y[:, a:], plan.goal_y - y)
+  stop = jnp.where(found, 0.0, plan.stop)
   if rules.terrain is not None:
-    led, next_x, next_y = movement.around_cliffs(rules, state, x + goes_x, y + goes_y)
-    led &= found
+    # In each tick: led once a step, fast units would wait in the middle of the next cell.
+    led, next_x, next_y = movement.around_cliffs(
+      rules, state, jnp.where(found, x + goes_x, plan.goal_x),
+      jnp.where(found, y + goes_y, plan.goal_y))
     goes_x, goes_y = jnp.where(led, next_x - x, goes_x), jnp.where(led, next_y - y, goes_y)
+    stop = jnp.where(led, 0.0, stop)
   distance = jnp.sqrt(goes_x * goes_x + goes_y * goes_y)
   moves = (state.health[:, s:] > DEAD_HEALTH) & jnp.where(
     found, plan.chases[:, a:] & ~in_reach, True)
-  stop = jnp.where(found, 0.0, plan.stop)
   pace = jnp.clip(distance - stop, 0.0, plan.speed) * moves / jnp.maximum(distance, 1e-3)
   new_x, new_y = movement.move(rules, state, x, y, goes_x * pace, goes_y * pace, plan.barrier)
   return state._replace(x=state.x.at[:, s:].set(new_x), y=state.y.at[:, s:].set(new_y))

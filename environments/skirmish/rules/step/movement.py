@@ -39,15 +39,9 @@ def goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   """Destinations of units that engage no enemy.
 
   Returns:
-    x, y [2, M] float32: the goal of their order, or the next cell on the way to it; and the
-    distance from it at which they stop.
+    x, y [2, M] float32: the goal of their order, for walkers on passable ground; and the distance
+    from it at which they stop.
   """
-  x, y, stop = _order_goals(rules, state)
-  return (x, y, stop) if rules.terrain is None else _follow_fields(rules, state, x, y, stop)
-
-
-def _order_goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
-  """The goals of orders, and how far from them units stop: [2, M] each."""
   s = rules.tier.structures
   verb, target = state.orders.verb, state.orders.target
   patch_x, patch_y = resource_positions(rules, state.side)
@@ -71,16 +65,7 @@ def _order_goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array
     follows = (verb == REPAIR) | (verb == BOARD) | (verb == LOAD)
     x = jnp.where(follows, pick(state.x, target), x)
     y = jnp.where(follows, pick(state.y, target), y)
-  return x, y, stop
-
-
-def _follow_fields(rules: tables.Rules, state: State, x: Array, y: Array,
-                   stop: Array) -> tuple[Array, Array, Array]:
-  """Replaces goals [2, M] behind cliffs by the middle of the next cell of the flow field."""
-  x, y = on_ground(rules, state, x, y)
-  led, next_x, next_y = around_cliffs(rules, state, x, y)
-  led &= state.orders.verb != IDLE
-  return jnp.where(led, next_x, x), jnp.where(led, next_y, y), jnp.where(led, 0.0, stop)
+  return *on_ground(rules, state, x, y), stop
 
 
 def on_ground(rules: tables.Rules, state: State, x: Array, y: Array) -> tuple[Array, Array]:

@@ -149,12 +149,13 @@ def _tick(twin, game, plans):
       if target is not None:
         if not plan.chases or in_reach:
           continue
-        x, y = movement.around_cliffs(twin, game, p, body, target.x, target.y) or (
-          target.x, target.y)
-        dx, dy, stop = x - body.x, y - body.y, 0.0
+        to_x, to_y, stop = target.x, target.y, 0.0
       else:
-        dx, dy = plan.goal[0] - body.x, plan.goal[1] - body.y
-        stop = plan.goal[2]
+        to_x, to_y, stop = plan.goal
+      led = movement.around_cliffs(twin, game, p, body, to_x, to_y)
+      if led:
+        to_x, to_y, stop = *led, 0.0
+      dx, dy = to_x - body.x, to_y - body.y
       far = math.hypot(dx, dy)
       part = min(max(far - stop, 0.0), plan.speed) / max(far, 1e-3)
       moves.append((body, movement.move(twin, game, p, body, dx * part, dy * part)))

@@ -21,7 +21,7 @@ def ignores_cliffs(twin, body):
 
 
 def goal(twin, game, p, body):
-  """Where a unit goes without a target: x, y of the goal or next cell, and where it stops."""
+  """Where a unit goes without a target: x, y of the goal, and how far from it the unit stops."""
   player, order = game.players[p], body.order
   x, y, stop = body.x, body.y, 0.0
   if order.verb == RETURN or (order.verb == GATHER and body.cargo):
@@ -35,11 +35,7 @@ def goal(twin, game, p, body):
     x, y = (target.x, target.y) if target else (0.0, 0.0)
   elif order.verb not in (IDLE, HOLD, CONSTRUCT, ATTACK_UNIT):
     x, y = order.x, order.y
-  if order.verb == IDLE:
-    return x, y, stop
-  x, y = on_ground(twin, game, p, body, x, y)
-  found = around_cliffs(twin, game, p, body, x, y)
-  return (*found, 0.0) if found else (x, y, stop)
+  return *on_ground(twin, game, p, body, x, y), stop
 
 
 def on_ground(twin, game, p, body, x, y):

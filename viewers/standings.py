@@ -149,7 +149,11 @@ def _layout(title: str) -> dict[str, Any]:
 
 def _score_plot(table: Standing) -> dict[str, Any]:
   names = list(table.names)
-  heat = {"type": "heatmap", "z": np.round(100 * table.score[::-1], 1).tolist(), "x": names,
+  # Plotly leaves cells of None empty, without hover text.
+  percent = [[round(100 * score, 1) if games else None
+              for score, games in zip(*rows, strict=True)]
+             for rows in zip(table.score[::-1].tolist(), table.games[::-1], strict=True)]
+  heat = {"type": "heatmap", "z": percent, "x": names, "hoverongaps": False,
           "y": names[::-1], "zmin": 0, "zmax": 100, "colorscale": "RdBu", "reversescale": True,
           "texttemplate": "%{z:.0f}", "hovertemplate": "%{y} against %{x}: %{z}%<extra></extra>"}
   return {"data": [heat], "layout": _layout("score, %")}

@@ -50,12 +50,20 @@ def test_page_and_table_hold_the_scores(fixtures):
   page = standings.page({"All </script>": table})
   heat, _ = plots_of(page)
   assert "<h2>All &lt;/script&gt;</h2>" in page
-  assert heat["data"][0]["z"] == [[0, 100, 50], [100, 50, 0], [50, 0, 100]]
+  assert heat["data"][0]["z"] == [[0, 100, None], [100, None, 0], [None, 0, 100]]
+  assert heat["data"][0]["hoverongaps"] is False
   check_self_contained(page)
   assert "https://" not in page.split("<script>")[0]
   rows = list(csv.DictReader(standings.table_csv({"All": table}).splitlines()))
   assert len(rows) == 6 and rows[0] == {
     "races": "All", "row": "rock", "column": "paper", "games": "24", "points": "0"}
+
+
+def test_pairs_without_games_are_empty_cells(fixtures):
+  one = standings.select(fixtures, fixtures.players.max(1) == 1)  # scissors play nobody
+  table = standings.standing(NAMES, one, winners(one, cyclic), 0)
+  heat, _ = plots_of(standings.page({"All": table}))
+  assert heat["data"][0]["z"] == [[None, None, None], [100, None, None], [None, 0, None]]
 
 
 def test_race_lines_show_scores_with_intervals():

@@ -15,7 +15,8 @@ tag      KIND/NAME. `report` knows these kinds, and draws all others as well:
            loss/NAME, entropy/ARGUMENT, kl/ARGUMENT, used/ARGUMENT, value/REWARD
            speed/actor, speed/learner (agent steps per second), speed/waiting (fraction of time)
            total/steps, total/steps_learnt, total/games (since the start)
-           opening/NAME: share of the player's latest games with this opening
+           opening/ACTOR/NAME: share of the player's latest games of an actor with this opening;
+             the rows of one report have the same time
            actor/NAME: agent steps per second of one actor of a league
            deaths/PROCESS: times that a process died and was started again, since the start
            imitation/KIND/NAME: of imitation, whose updates count on their own; KIND is loss,

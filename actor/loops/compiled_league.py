@@ -173,7 +173,8 @@ class LeagueCalls:
       deadline_s=options.timeout_s)
     self._counts = Counts(process.run_dir, process.origin, str(process.number))
     self._openings = {
-      name: openings.Openings(run_files.learner_dir(process.run_dir, name), process.origin)
+      name: openings.Openings(
+        run_files.learner_dir(process.run_dir, name), process.origin, str(process.number))
       for name in learners}
 
   def first(self) -> tuple[np.ndarray, Conditioning]:

@@ -98,7 +98,8 @@ class LeagueMatches:
     self._asked = 0.0  # the last time that the coordinator had no match
     self._counts = Counts(process.run_dir, process.origin, str(process.number))
     self._openings = {
-      name: openings.Openings(run_files.learner_dir(process.run_dir, name), process.origin)
+      name: openings.Openings(
+        run_files.learner_dir(process.run_dir, name), process.origin, str(process.number))
       for name in self.learners}
 
   def next_request(self) -> GameRequest | None:

@@ -28,11 +28,23 @@ def name_of(build_order: np.ndarray) -> str:
 
 
 class Openings:
-  """Adds the shares of a player's openings to its results file, at most every `INTERVAL_S`."""
+  """Adds the shares of a player's openings to its results file, at most every `INTERVAL_S`.
 
-  def __init__(self, folder: pathlib.Path, origin: float, clock: Callable[[], float] = time.time):
-    """Takes the player's folder, the start of the run and the clock, both in Unix seconds."""
+  The rows of one report have the same time. An opening that the newest report lacks has vanished.
+  """
+
+  def __init__(self, folder: pathlib.Path, origin: float, actor: str,
+               clock: Callable[[], float] = time.time):
+    """Starts without games.
+
+    Args:
+      folder: of the player.
+      origin: start of the run, in Unix seconds.
+      actor: name of the actor, which is part of the tags.
+      clock: in Unix seconds.
+    """
     self._folder, self._origin, self._clock = folder, origin, clock
+    self._tag = f"opening/{actor}/"
     self._latest: collections.deque[str] = collections.deque(maxlen=GAMES)
     self._written: set[str] = set()
     self._since = clock()
@@ -47,9 +59,9 @@ class Openings:
     shares = self.shares()
     self._written |= shares.keys()
     self._folder.mkdir(parents=True, exist_ok=True)
-    # A share that was written before would stay on the page: it is 0 now.
+    # Curves of openings that have vanished fall to 0.
     results.append(self._folder / results.FILE_NAME, [
-      results.Row(now - self._origin, 0, f"opening/{name}", shares.get(name, 0.0))
+      results.Row(now - self._origin, 0, self._tag + name, shares.get(name, 0.0))
       for name in sorted(self._written)])
 
   def shares(self) -> dict[str, float]:

@@ -23,6 +23,7 @@ BRANCHES = {
   "exploit_past": "past main agents", "evaluation": "evaluation"}
 _STEPS_AXIS = {"title": {"text": "agent steps", "standoff": 6}, "exponentformat": "SI", "nticks": 6}
 _MOST_MARKED = 300  # players; the markers of more hide the lines
+_OPENINGS_S = 1800.0  # age of an actor's report, beyond the newest one, that no longer counts
 _TRUNK = 0.32  # distance of a learner's supervised weights below its row
 
 
@@ -153,14 +154,12 @@ def stacked(parts: Mapping[str, Sequence[float]], names: Sequence[str]) -> Figur
 
 
 def openings(curves: Mapping[str, Mapping[str, Sequence[Row]]]) -> Figure | None:
-  """Returns the latest shares of openings by player, from rows `opening/NAME`; None without any.
+  """Returns the latest shares of openings by player, from rows `opening/ACTOR/NAME`.
 
-  Players stand in the order of `curves`.
+  Shares are means over the newest reports of the actors. Players stand in the order of `curves`.
+  Returns None without any rows.
   """
-  prefix = "opening/"
-  latest = {player: {tag.removeprefix(prefix): rows[-1].value for tag, rows in tags.items()
-                     if tag.startswith(prefix)} for player, tags in curves.items()}
-  latest = {player: found for player, found in latest.items() if found}
+  latest = {player: found for player, tags in curves.items() if (found := _opened(tags))}
   if not latest:
     return None
   total: collections.Counter[str] = collections.Counter()
@@ -172,6 +171,29 @@ def openings(curves: Mapping[str, Mapping[str, Sequence[Row]]]) -> Figure | None
     parts["others"] = [sum(value for name, value in found.items() if name not in kept)
                        for found in latest.values()]
   return stacked(parts, list(latest))
+
+
+def _opened(tags: Mapping[str, Sequence[Row]]) -> dict[str, float]:
+  """Returns the shares of a player's openings: the mean of its actors' newest reports.
+
+  The rows of a report have one time. Reports much older than the newest one are of actors that
+  the run has no more. Earlier versions wrote `opening/NAME`, without an actor.
+  """
+  prefix = "opening/"
+  reports: dict[str, dict[str, Row]] = collections.defaultdict(dict)
+  for tag, rows in tags.items():
+    if tag.startswith(prefix) and rows:
+      actor, _, name = tag.removeprefix(prefix).rpartition("/")
+      reports[actor][name] = rows[-1]
+  times = {actor: max(row.seconds for row in report.values()) for actor, report in reports.items()}
+  newest = [actor for actor, seconds in times.items()
+            if seconds >= max(times.values()) - _OPENINGS_S]
+  found: dict[str, float] = collections.defaultdict(float)
+  for actor in newest:
+    for name, row in reports[actor].items():
+      if row.seconds == times[actor] and row.value > 0:
+        found[name] += row.value / len(newest)
+  return found
 
 
 def _steps(facts: Facts, learner: Player) -> int:

@@ -49,6 +49,7 @@ class _Shared(NamedTuple):
   kind: str
   title: str
   of: tuple[str, ...] | None = None
+  nested: bool = False  # whether names may have parts, as ACTOR/OPENING
 
 
 # Sections in order: the tags of shared panels, then single tags. Every other kind follows with a
@@ -72,7 +73,7 @@ _SHARED = {
   "Speed": (_Shared("speed", "Agent steps per second", ("actor", "learner")),
             _Shared("actor", "Agent steps per second by actor")),
   "Games": (_Shared("games", "Games in the newest score, by opponent"),),
-  "Openings": (_Shared("opening", "Share of the latest games by opening"),),
+  "Openings": (_Shared("opening", "Share of an actor's latest games by opening", nested=True),),
   "Deaths": (_Shared("deaths", "Deaths of processes, count since the start"),),
 }
 _SHARED_OF_IMITATION = (
@@ -190,7 +191,8 @@ def _take(shared: _Shared, tags: dict[str, Sequence[Row]]) -> Curves:
   """Removes the tags of a panel and returns their curves by name."""
   kind = f"{shared.kind}/"
   chosen = [tag for tag in tags if tag.startswith(kind)
-            and (tag[len(kind):] in shared.of if shared.of else "/" not in tag[len(kind):])]
+            and (tag[len(kind):] in shared.of if shared.of
+                 else shared.nested or "/" not in tag[len(kind):])]
   return {name_of(tag[len(kind):]): tags.pop(tag) for tag in chosen}
 
 

@@ -7,6 +7,7 @@ from starleague import league
 from starleague.actor.game_processes import Finished
 from starleague.actor.games import Report
 from starleague.actor.loops import hosted_league, hosted_loop, league_connection, openings, weights
+from starleague.common import results
 from starleague.data.reverb.parameters import Fetched
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
@@ -128,7 +129,10 @@ def test_games_are_reported_by_assignment_and_void_ones_are_played_again(source,
   matches.handle([Finished(again, Report(1, 900, 7, ((18,) * 20, (0,) * 20)))], 7)
   assert [(game.game, game.result) for game in client.reported[1].games] == [(0, 1)]
   assert client.renewed == set()
-  assert {path.parent.name for path in tmp_path.rglob("results.csv")} == {"main", "rival"}
+  rows = {path.parent.name: results.read(path) for path in tmp_path.rglob("results.csv")}
+  assert {name: {row.tag for row in found} for name, found in rows.items()} == {
+    "main": {f"opening/0/{openings.name_of(np.array([18] * 20))}"},
+    "rival": {"opening/0/nothing built"}}
 
 
 def test_games_of_a_lost_assignment_are_not_started(source):

@@ -148,8 +148,8 @@ def _rows(player: Player, rng: np.random.Generator, number: int = 300) -> dict[s
   shares = rng.dirichlet(np.ones(len(_OPENINGS)))
   found = {tag: [Row(SECONDS * s, int(5.8e6 * s), tag, float(value))
                  for s, value in zip(share, line, strict=True)] for tag, line in values.items()}
-  return found | {f"opening/{opening}": [Row(SECONDS, 5_800_000, f"opening/{opening}", float(part))]
-                  for opening, part in zip(_OPENINGS, shares, strict=True)}
+  return found | {f"opening/0/{opening}": [Row(SECONDS, 5_800_000, f"opening/0/{opening}", part)]
+                  for opening, part in zip(_OPENINGS, shares.tolist(), strict=True)}
 
 
 def write(run_dir: str | os.PathLike[str], facts: Facts) -> None:

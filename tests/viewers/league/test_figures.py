@@ -106,7 +106,7 @@ def test_shares_of_matches():
 
 def test_openings_are_the_latest_with_rare_ones_together():
   def rows(**shares):
-    return {f"opening/{name}": [Row(1, 1, "t", 0.9), Row(2, 2, "t", share)]
+    return {f"opening/0/{name}": [Row(1, 1, "t", 0.9), Row(2, 2, "t", share)]
             for name, share in shares.items()}
 
   many = {f"o{i:02d}": (12 - i) / 78 for i in range(12)}
@@ -116,3 +116,22 @@ def test_openings_are_the_latest_with_rare_ones_together():
   assert found["data"][0]["x"] == [round(12 / 78, 4), 1] and found["data"][0]["y"] == ["m", "x"]
   assert found["data"][-1]["x"] == [round(6 / 78, 4), 0]
   assert figures.openings({"m": {"loss/total": [Row(1, 1, "loss/total", 1.0)]}}) is None
+
+
+@pytest.mark.parametrize("written, shares", [
+  # The actor started again at 60 s, and did not know its former opening.
+  ({"0/rush": [(30, 1.0)], "0/macro": [(90, 0.75)], "0/defence": [(90, 0.25)]},
+   {"macro": 0.75, "defence": 0.25}),
+  # Openings that have vanished are 0 in the newest report.
+  ({"0/rush": [(30, 1.0), (60, 0.0)], "0/macro": [(60, 1.0)]}, {"macro": 1.0}),
+  # Two actors; the later report of one does not replace that of the other.
+  ({"0/rush": [(90, 1.0)], "1/rush": [(95, 0.2)], "1/macro": [(95, 0.8)]},
+   {"rush": 0.6, "macro": 0.4}),
+  # Actor 1 is no longer part of the run; earlier versions wrote no actor.
+  ({"0/rush": [(9000, 1.0)], "1/macro": [(30, 1.0)], "macro": [(30, 1.0)]}, {"rush": 1.0}),
+  ({"rush": [(30, 0.3)], "macro": [(30, 0.7)]}, {"macro": 0.7, "rush": 0.3})])
+def test_openings_are_the_mean_of_the_newest_reports(written, shares):
+  rows = {f"opening/{tag}": [Row(seconds, 0, "t", value) for seconds, value in values]
+          for tag, values in written.items()}
+  data = figures.openings({"m": rows})["data"]
+  assert {trace["name"]: trace["x"][0] for trace in data} == shares

@@ -107,6 +107,13 @@ def test_policy_losses_by_reward_and_by_argument_are_apart():
     ("Value loss by reward", ["win-loss"]), ("Policy-gradient loss by reward", ["win-loss"])]
 
 
+def test_openings_of_all_actors_share_a_panel():
+  section, = panels.sections(tags_of(*(
+    (update, f"opening/{actor}/rush", update / 4) for update in (1, 2) for actor in (0, 1))))
+  assert [(panel.title, list(panel.curves)) for panel in section.panels] == [
+    ("Share of an actor's latest games by opening", ["0/rush", "1/rush"])]
+
+
 def test_parts_and_repetitions_are_not_drawn():
   assert panels.sections(tags_of(
     (1, "update/step", 1), (1, "update/loss", 1), (1, "count/games", 3), (1, "win_rate/eval/x", 1),

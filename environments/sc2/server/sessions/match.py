@@ -70,7 +70,7 @@ class ServerMatch:
       self.game.reinforce(0, setup.battlefield.marines)
     self.loop = 0
     self._targets = dict.fromkeys(self.seats, 0)
-    self._left: set[int] = set()
+    self._loser: int | None = None  # who has left first, or lost by a debug request
     self._revealed: dict[int, int] = {}  # players that see the whole map -> from which loop
     self._changed = asyncio.Condition()
     self._clock: asyncio.Task | None = None
@@ -86,15 +86,13 @@ class ServerMatch:
   @property
   def over(self) -> bool:
     """Whether the game has a result."""
-    return self.game.winner >= 0 or bool(self._left)
+    return self.game.winner >= 0 or self._loser is not None
 
   def results(self) -> list[sc_pb.PlayerResult]:
-    """Returns the result of each player, none during the game. A player that leaves loses."""
+    """Returns the result of each player, none during the game. Who leaves a running game loses."""
     if not self.over:
       return []
-    winner = self.game.winner
-    if winner < 0:
-      winner = 1 - min(self._left) if len(self._left) == 1 else DRAW
+    winner = self.game.winner if self._loser is None else 1 - self._loser
     return [sc_pb.PlayerResult(
       player_id=player + 1,
       result=sc_pb.Tie if winner == DRAW else sc_pb.Victory if winner == player else sc_pb.Defeat)
@@ -296,9 +294,9 @@ class ServerMatch:
         self._revealed |= {} if shown is not None else {player: self.loop + 1}
       if state == debug_pb.control_enemy:
         self.seats[player].controls_enemy ^= True
-      if command.HasField("end_game"):
+      if command.HasField("end_game") and not self.over:
         surrenders = command.end_game.end_result != debug_pb.DebugEndGame.DeclareVictory
-        self._left = {player if surrenders else 1 - player}
+        self._loser = player if surrenders else 1 - player
 
   async def recording(self) -> bytes:
     """Returns the file of the game so far."""
@@ -315,6 +313,6 @@ class ServerMatch:
   async def leave(self, player: int) -> None:
     """Takes a participant out of the game; during the game it loses."""
     async with self._changed:
-      if self.game.winner < 0:
-        self._left.add(player)
+      if not self.over:
+        self._loser = player
       self._changed.notify_all()

@@ -138,7 +138,11 @@ def test_the_game_waits_for_the_slower_participant():
   assert run(script) == (8, [24, 32], 32)  # a refused step counts once the other has stepped
 
 
-def test_a_participant_that_leaves_loses():
+def results_of(match):
+  return [result.result for result in match.results()]
+
+
+def test_the_first_participant_that_leaves_loses():
   async def script(match):
     before = match.results()
     waiting = asyncio.create_task(match.step(0, 8))
@@ -149,12 +153,31 @@ def test_a_participant_that_leaves_loses():
       await match.step(0, 8)
     after = [(result.player_id, result.result) for result in match.results()]
     await match.leave(0)
-    return before, loop, after, [result.result for result in match.results()], match.status
+    return before, loop, after, results_of(match), match.status
 
   before, loop, after, both, status = run(script)
   assert before == [] and loop < 8
   assert after == [(1, sc_pb.Victory), (2, sc_pb.Defeat)]
-  assert both == [sc_pb.Tie, sc_pb.Tie] and status == sc_pb.ended
+  assert both == [sc_pb.Victory, sc_pb.Defeat] and status == sc_pb.ended
+
+
+def test_a_debug_requests_result_remains():
+  def ends(*results):
+    return sc_pb.RequestDebug(debug=[{"end_game": {"end_result": result}} for result in results])
+
+  async def script(match):
+    surrender, victory = (debug_pb.DebugEndGame.EndResult.Value(name)
+                          for name in ("Surrender", "DeclareVictory"))
+    match.debug(0, ends(victory, surrender))
+    found = [results_of(match)]
+    match.debug(1, ends(victory))
+    found.append(results_of(match))
+    for player in (0, 1):
+      await match.leave(player)
+      found.append(results_of(match))
+    return found
+
+  assert run(script) == [[sc_pb.Victory, sc_pb.Defeat]] * 4
 
 
 def test_chat_reaches_the_other_unless_it_is_for_the_team():

@@ -20,6 +20,7 @@ from starleague.common import mpq
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.game import engine, world
 from starleague.environments.sc2.server.game.battlefields import Battlefield
+from starleague.environments.sc2.server.game.version import BUILD, DATA_VERSION
 from starleague.environments.sc2.server.sessions import replay_files
 from starleague.environments.skirmish.games import exact
 
@@ -175,4 +176,5 @@ def _info(settings: dict[str, Any]) -> sc_pb.ResponseReplayInfo:
   return sc_pb.ResponseReplayInfo(
     map_name=str(settings["map"]), local_map_path=str(settings["map"]), player_info=players,
     game_duration_loops=loops, game_duration_seconds=loops / 22.4,
-    game_version=str(settings["version"]))
+    game_version=str(settings["version"]), data_version=DATA_VERSION, data_build=BUILD,
+    base_build=BUILD)

@@ -28,6 +28,9 @@ def test_a_file_states_its_game():
   assert not info.HasField("error")
   assert (info.map_name, info.game_duration_loops, info.game_duration_seconds) == (
     "Simple64", 2240, 100)
+  # pysc2's replay_actions leaves out replays whose builds differ from those of `ping`.
+  assert (info.base_build, info.data_build, info.data_version) == (
+    75689, 75689, "B89B5D6FA7CBF6452E721311BFBC6CB2")
   assert [extra.player_info for extra in info.player_info] == PLAYERS
   assert [extra.player_result.result for extra in info.player_info] == [1, 2]
   assert data == recordings.encode(SETTINGS, [(8, 0, b"action")], 96)

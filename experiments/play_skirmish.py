@@ -42,8 +42,10 @@ def make_session() -> session.Session:
   """Returns the game that the flags describe, ready to begin; see `choose_players` for errors."""
   game, (opponent,) = choose_players.choose(
     (_OPPONENT.value,), run_dir=run_flags.RUN_DIR.value, tier=run_flags.TIER.value)
+  races = choose_players.own_races(
+    ("you", _OPPONENT.value), run_flags.RACES.value, run_flags.RUN_DIR.value)
   setting = choose_players.make_setting(
-    game, run_flags.SEED.value, run_flags.RACES.value, run_flags.MAP.value, swap_sides=False)
+    game, run_flags.SEED.value, races, run_flags.MAP.value, swap_sides=False)
   print("compiling: this takes a minute or two", flush=True)
   return session.make_session(
     game, setting.match_up, setting.seed, opponent, speed=_GAME_SPEED.value)

@@ -9,9 +9,7 @@ import numpy as np
 
 from starleague.agent import config as agent_config
 from starleague.agent import make_policy, pretrained, types
-from starleague.common import run_files
 from starleague.common.errors import UserError
-from starleague.data import checkpoints
 from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.environments import base
 from starleague.environments.skirmish.bots import scripts
@@ -24,8 +22,9 @@ from starleague.environments.skirmish.rules.tables.tables import (
 )
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry, skirmish
+from starleague.experiments.run.parts import saved_agents
 
-AGENT = "agent"  # the name of the run's newest weights
+AGENT = "agent"  # the name of the run's newest weights; of a league, the first main agent's
 PRETRAINED = "pretrained"  # the name of the pretrained weights of the game's tier
 _SMALLEST_FIRST = ("mini", "small", "full")  # presets
 _TIERS = ("default", "mini", "large")  # in order of preference
@@ -89,6 +88,23 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
   return game, [agents.get(name) or replays.scripted_player(name, game) for name in names]
 
 
+def own_races(names: Sequence[str], races: Sequence[str],
+              run_dir: str | os.PathLike[str] | None) -> list[str]:
+  """Returns the races of a game: a league's agent plays its own one where "random" is given.
+
+  Args:
+    names: of the players, in the order of `races`; others than AGENT keep what is given.
+    races: names, or "random".
+    run_dir: the run whose agent plays.
+  """
+  main = saved_agents.main_agent(pathlib.Path(run_dir)) if run_dir is not None else None
+  if main is None or len(races) != len(names):
+    return list(races)
+  own = types.RACES[saved_agents.race_of(main)]
+  return [own if name == AGENT and race == dm_environment.RANDOM else race
+          for name, race in zip(names, races, strict=True)]
+
+
 def require_agent(names: Sequence[str], run_dir: str | os.PathLike[str] | None) -> None:
   """Raises UserError if a run is given, but none of the players is its agent."""
   if run_dir is not None and AGENT not in names:
@@ -103,7 +119,7 @@ def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
     raise UserError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
   _require_players(names, config.environment.tier)
   parts = registry.make_playing_parts(config)
-  params = checkpoints.load_params(run_dir / run_files.CHECKPOINTS, parts.config)
+  params, _ = saved_agents.load(parts, run_dir, saved_agents.TRAINED)
   game = skirmish.game_of(parts)
   return game, replays.policy_player(
     f"agent {run_dir.resolve().name}", parts.policy, params, game, parts.mmr)
@@ -161,13 +177,14 @@ def play(names: tuple[str, str], *, seed: int, races: Sequence[str], map_name: s
 
   Args:
     names: of the players.
-    seed, races, map_name, swap_sides: see `make_setting`.
+    seed, map_name, swap_sides: see `make_setting`.
+    races: see `make_setting` and `own_races`.
     run_dir, tier: see `choose`.
     library: path of a library of z; None: the players get none.
     predictions: whether the replay holds the predictions of agents.
   """
   game, players = choose(names, run_dir=run_dir, tier=tier)
-  setting = make_setting(game, seed, races, map_name, swap_sides)
+  setting = make_setting(game, seed, own_races(names, races, run_dir), map_name, swap_sides)
   if library is not None:
     setting = with_z(setting, library)
   return replays.record((players[0], players[1]), setting.seed, game=game,

@@ -16,6 +16,7 @@ from starleague.environments.skirmish.rules.tables.tables import (
   game_config,
 )
 from starleague.experiments.configs import small
+from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.play import choose_players
 
 
@@ -24,8 +25,11 @@ def test_agent_plays_with_the_runs_newest_weights(tmp_path, monkeypatch):
   run_dir = tmp_path / "mini"
   config = choose_players.settings.complete({})
   choose_players.settings.save(config, run_dir)
+  with pytest.raises(UserError, match="has no weights 'trained': expected them in .*checkpoints"):
+    choose_players.choose(("agent", "rusher"), run_dir=run_dir)
+  (run_dir / "checkpoints").mkdir()
   monkeypatch.setattr(
-    choose_players.checkpoints, "load_params", lambda path, config: (path, config.name))
+    saved_agents.checkpoints, "load_params", lambda path, config: (path, config.name))
   game, (agent, script) = choose_players.choose(("agent", "rusher"), run_dir=run_dir)
   assert game == DEFAULT_GAME_CONFIG
   assert agent.name == "agent mini" and agent.params == (run_dir / "checkpoints", "mini")
@@ -33,6 +37,23 @@ def test_agent_plays_with_the_runs_newest_weights(tmp_path, monkeypatch):
   assert jax.tree.leaves(agent.memory)[0].shape
   with pytest.raises(UserError, match=f"--tier is large, but {run_dir} plays at mini"):
     choose_players.choose(("agent", "rusher"), run_dir=run_dir, tier="large")
+
+
+def test_the_agent_of_a_league_is_its_first_main_agent_with_its_race(tmp_path, monkeypatch):
+  config = small.get_config().to_dict()
+  choose_players.settings.save(choose_players.settings.complete(
+    config, {"league.composition": "zerg:1:0:0,protoss:1:0:0"}), tmp_path)
+  for player in ("protoss-main-0", "zerg-main-0"):
+    (tmp_path / "learners" / player / "checkpoints").mkdir(parents=True)
+  monkeypatch.setattr(saved_agents.checkpoints, "load_params", lambda path, config: path)
+  _, (agent, _) = choose_players.choose(("agent", "L7"), run_dir=tmp_path)
+  assert agent.params == tmp_path / "learners" / "zerg-main-0" / "checkpoints"
+  for names, races, expected in (
+      (("agent", "L7"), ("random", "random"), ["zerg", "random"]),
+      (("L7", "agent"), ("terran", "random"), ["terran", "zerg"]),
+      (("agent", "agent"), ("protoss", "random"), ["protoss", "zerg"])):
+    assert choose_players.own_races(names, races, tmp_path) == expected
+  assert choose_players.own_races(("L7", "L8"), ("random", "zerg"), None) == ["random", "zerg"]
 
 
 def test_tier_is_one_that_has_the_players():
@@ -64,7 +85,8 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
   settings = choose_players.settings
   settings.save(settings.complete(small.get_config().to_dict(), {"preset": "full"}),
                 tmp_path / "run")
-  monkeypatch.setattr(choose_players.checkpoints, "load_params", lambda path, config: None)
+  (tmp_path / "run" / "checkpoints").mkdir()
+  monkeypatch.setattr(saved_agents.checkpoints, "load_params", lambda path, config: None)
   both = ("agent", "pretrained")
   game, players = choose_players.choose(both, run_dir=tmp_path / "run")
   assert game == game_config("default", agent_config.full()) and players[1].params == "full"

@@ -138,6 +138,24 @@ def stand_ins() -> dict[str, Battlefield]:
   return {**own_maps(), **melee_maps(), **mini_game_maps()}
 
 
+def paths(folder: pathlib.Path | None) -> list[str]:
+  """Returns the paths of the maps, in order.
+
+  Args:
+    folder: the installation's `Maps`; None: there is none, and the maps are the stand-ins.
+  """
+  if folder is None:
+    return sorted(stand_ins())
+  return sorted(path.relative_to(folder).as_posix() for path in folder.rglob(f"*{SUFFIX}"))
+
+
+def battle_net_names() -> list[str]:
+  """Returns the Battle.net names of pysc2's ladder maps, in order; others are accepted, too."""
+  from pysc2 import maps as pysc2_maps
+
+  return sorted(kind.battle_net for kind in pysc2_maps.get_maps().values() if kind.battle_net)
+
+
 def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
   """Returns the battlefield that a client asks for.
 

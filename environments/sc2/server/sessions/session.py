@@ -180,12 +180,9 @@ class Session:
       game_version=VERSION, data_version=DATA_VERSION, data_build=BUILD, base_build=BUILD))
 
   async def _available_maps(self, request: sc_pb.RequestAvailableMaps) -> sc_pb.Response:
-    names = set(battlefields.stand_ins())
-    if self._maps is not None:
-      names = {path.relative_to(self._maps).as_posix()
-               for path in self._maps.rglob(f"*{battlefields.SUFFIX}")}
-    return sc_pb.Response(
-      available_maps=sc_pb.ResponseAvailableMaps(local_map_paths=sorted(names)))
+    return sc_pb.Response(available_maps=sc_pb.ResponseAvailableMaps(
+      local_map_paths=battlefields.paths(self._maps),
+      battlenet_map_names=battlefields.battle_net_names()))
 
   async def _save_map(self, request: sc_pb.RequestSaveMap) -> sc_pb.Response:
     response = sc_pb.ResponseSaveMap()

@@ -55,6 +55,14 @@ def test_maps_are_found_by_name_bytes_or_file(tmp_path):
     battlefields.find("", b"", None)
 
 
+def test_paths_are_those_of_the_installation(tmp_path):
+  assert "mini_games/MoveToBeacon.SC2Map" in battlefields.paths(None)
+  for name in ("Mine.SC2Map", "Melee/Simple64.SC2Map", "notes.txt"):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(b"")
+  assert battlefields.paths(tmp_path) == ["Melee/Simple64.SC2Map", "Mine.SC2Map"]
+
+
 def test_stand_ins_depend_on_the_name_alone():
   maps = {battlefields.stand_in(f"Map{i}LE").map for i in range(30)}
   assert maps == {"open", "ramps", "river"}

@@ -4,6 +4,7 @@ import asyncio
 
 import portpicker
 import pytest
+from pysc2 import maps
 
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from tests.environments.sc2.server import play
@@ -114,6 +115,23 @@ def test_a_mini_game_has_marines_and_no_opponent():
   assert first.observation.player_common.army_count == 8
   assert len(play.units_of(first, 48)) == len(play.units_of(later, 48)) == 8
   assert later.observation.game_loop == 80 and not later.player_result
+
+
+def test_available_maps_have_a_path_or_a_battle_net_name():
+  """pysc2's environment asks for the Battle.net names before it creates a game of one."""
+  async def script(session):
+    seen = (await play.ask(session, available_maps=sc_pb.RequestAvailableMaps())).available_maps
+    created = await play.ask(session, create_game=sc_pb.RequestCreateGame(
+      battlenet_map_name="Winter's Gate LE",
+      player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)] * 2))
+    return seen, created.status
+
+  seen, status = play.run(script)
+  assert status == sc_pb.init_game
+  assert len(seen.battlenet_map_names) > 40
+  for name in ("WintersGate", "AbyssalReef"):
+    assert maps.get(name).battle_net in seen.battlenet_map_names
+  assert "Melee/Simple64.SC2Map" in seen.local_map_paths
 
 
 def test_a_game_from_its_start_to_its_end():

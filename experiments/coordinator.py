@@ -7,7 +7,9 @@ It prints its address once it serves. SIGTERM and Ctrl-C stop it; the same comma
 league.
 """
 
+import os
 import sqlite3
+from collections.abc import Mapping, Sequence
 
 from absl import flags
 
@@ -16,7 +18,7 @@ from starleague.common.database import DatabaseFileError
 from starleague.common.errors import FinalError, UserError
 from starleague.experiments.run.config import compositions, entry, objectives
 from starleague.experiments.run.config import flags as run_flags
-from starleague.league import coordinator, matchmaking, players, server
+from starleague.league import coordinator, league_file, matchmaking, players, server
 
 for _flag in ("port", "seed"):
   flags.declare_key_flag(_flag)
@@ -42,6 +44,19 @@ _OWN = flags.DEFINE_string(
   "own_matchmaking", "", "Schemes of main agents that differ, PLAYER=SCHEME[,PLAYER=SCHEME...].")
 
 
+def _own_schemes(path: str, initial: Sequence[players.Player]) -> Mapping[str, str]:
+  """Returns the own schemes of main agents, new ones or those of an existing league."""
+  if not _OWN.value:
+    return {}
+  existing = league_file.open_league_file(path).players() if os.path.exists(path) else []
+  mains = dict.fromkeys(
+    player.name for player in (*existing, *initial) if player.kind == players.MAIN)
+  try:
+    return objectives.parse_matchmaking(_OWN.value, list(mains))
+  except UserError as error:
+    raise UserError(f"--own_matchmaking: {error}") from error
+
+
 def main() -> None:
   stop = stopping.stop_event()
   path = run_flags.given(_FILE)
@@ -49,14 +64,10 @@ def main() -> None:
     initial = compositions.parse(_COMPOSITION.value or [])
   except UserError as error:
     raise UserError(f"--composition: {error}") from error
-  mains = [player.name for player in initial if player.kind == players.MAIN]
-  try:
-    own = objectives.parse_matchmaking(_OWN.value, mains)
-  except UserError as error:
-    raise UserError(f"--own_matchmaking: {error}") from error
   rules = players.pseudocode_rules(_SNAPSHOT_STEPS.value, _TIMEOUT_STEPS.value)
   options = coordinator.Options(lease_s=_LEASE_S.value)
   try:
+    own = _own_schemes(path, initial)
     league = coordinator.Coordinator(
       path, initial, snapshot_rules=rules,
       match_rules=matchmaking.SCHEMES[_MATCHMAKING.value],

@@ -8,7 +8,14 @@ import sys
 import pytest
 
 from starleague.common.errors import FINAL_STATUS
-from starleague.league import GrpcTransport, LeagueClient, open_league_file
+from starleague.league import (
+  GrpcTransport,
+  LeagueClient,
+  Player,
+  coordinator,
+  open_league_file,
+  players,
+)
 
 MAIN = "zerg-main-0"
 
@@ -35,6 +42,20 @@ def test_serves_until_a_signal_and_resumes(tmp_path, number):
     client.close()
   assert [each.id for each in assigned] == ["1-1", "1-2", "2-1", "2-2"]
   assert open_league_file(path).assignments() == assigned
+
+
+def test_players_of_an_existing_league_get_their_own_matchmaking(tmp_path):
+  path = tmp_path / "league.sqlite"
+  coordinator.Coordinator(path, [Player(MAIN, players.MAIN, "zerg")]).close()
+  process = start(f"--league_file={path}", f"--own_matchmaking={MAIN}=self_play")
+  assert process.stdout.readline().startswith("coordinator at 127.0.0.1:")
+  process.terminate()
+  assert process.wait(60) == 0
+  process.communicate()
+  process = start(f"--league_file={path}", "--own_matchmaking=terran-main-0=self_play")
+  error = process.communicate(timeout=60)[1]
+  assert process.returncode == 1 and len(error.splitlines()) == 1
+  assert "--own_matchmaking: " in error and "terran-main-0" in error and MAIN in error
 
 
 @pytest.mark.parametrize("arguments, status, message", [

@@ -24,7 +24,7 @@ LEAST_MMR, MOST_MMR = 2000, 7000  # of demonstrators
 # steps of Elo are equal, docs/skirmish.md has them.
 _MINI_PARTS = {mmr: (mmr - LEAST_MMR) / (MOST_MMR - LEAST_MMR)
                for mmr in range(LEAST_MMR, MOST_MMR + 1, 1000)}
-_PARTS = {2000: 0.0, 3000: 0.11, 4000: 0.21, 5000: 0.285, 6000: 0.45, 7000: 1.0}
+_PARTS = {2000: 0.0, 3000: 0.092, 4000: 0.172, 5000: 0.251, 6000: 0.345, 7000: 1.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _demonstrator_skill(mmr: int, part: float) -> Skill:
   lacks = 1.0 - part
   return Skill(
     delays=(round(96 * 0.125 ** part), round(124 * 0.125 ** part)), noise=1.0 + 1.5 * lacks,
-    mistakes=0.4 * lacks, abilities=part >= 0.4, mmr=mmr, jitter=0.4 + 0.6 * lacks)
+    mistakes=0.4 * lacks, abilities=part >= 0.3, mmr=mmr, jitter=0.4 + 0.6 * lacks)
 
 
 def _demonstrators(races: Iterable[str], parts: Mapping[int, float]) -> tuple[Script, ...]:

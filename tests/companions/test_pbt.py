@@ -35,24 +35,31 @@ def log_of(returns):
   return log
 
 
-def train(folder, number, rounds, population, stop=None, returns=None):
-  """Trains a member; `returns` replaces the returns of its episodes."""
+def train(folder, number, rounds, population, returns=None, interval=2 * ROUND, stop_after=0):
+  """Trains a member.
+
+  Args:
+    returns: of its episodes, instead of their own.
+    interval: steps between two reports.
+    stop_after: rounds after which it is stopped; 0: never.
+  """
   options = RunOptions(task="catch", seed=number, steps=ROUND * rounds, copies=8, unroll_length=4,
                        batch_size=8)
   task = make_catch(8)
   system = impala.make(CONFIG, task, inputs_spec(task))
-  worker = pbt.Worker(population, f"m{number}", 0, number, 2 * ROUND, copies=True)
+  worker = pbt.Worker(population, f"m{number}", 0, number, interval, copies=True)
   run_dir = folder / f"m{number}"
   worker.discard_later(run_dir)
-  seen = []
+  seen, stop = [], threading.Event()
 
   def after_round(run, episodes):
     seen.append(run.counts.steps)
+    if len(seen) == stop_after:
+      stop.set()
     worker(run, episodes if returns is None else log_of(returns))
 
-  trained = training.train(system, task, options, dataclasses.asdict(CONFIG), run_dir,
-                           stop or threading.Event(), lambda *_: None,
-                           worker.member.hyperparameters, after_round)
+  trained = training.train(system, task, options, dataclasses.asdict(CONFIG), run_dir, stop,
+                           lambda *_: None, worker.member.hyperparameters, after_round)
   return trained, worker, seen
 
 
@@ -130,3 +137,15 @@ def test_checkpoints_that_the_population_does_not_know_are_discarded(tmp_path):
   worker.discard_later(tmp_path / "m0")
   assert sorted(path.name for path in checkpoints.iterdir()) == known
   assert worker.member.step == 2 * ROUND
+
+
+def test_a_stopped_member_continues_from_its_last_report(tmp_path, monkeypatch):
+  """Checkpoints between two reports would remove the reported one."""
+  monkeypatch.setattr(training, "CHECKPOINT_INTERVAL_S", 0.0)
+  population = open_population(tmp_path)
+  train(tmp_path, 0, 20, population, [0.0], interval=4 * ROUND, stop_after=7)
+  member, = population.members()
+  assert member.step == 4 * ROUND and member.checkpoint.exists()
+  _, worker, seen = train(tmp_path, 0, 8, population, [0.0], interval=4 * ROUND)
+  assert seen == [rounds * ROUND for rounds in (5, 6, 7, 8)]
+  assert worker._reported == 8 * ROUND

@@ -47,6 +47,20 @@ def test_a_finished_run_is_only_evaluated(finished):
   assert seen == [] and again == found
 
 
+def test_a_stop_ends_the_evaluation_of_a_run(finished, monkeypatch):
+  folder, found = finished
+  stop, evaluate = threading.Event(), runs.evaluation.evaluate
+  written = [(folder / name).read_bytes() for name in (results.FILE_NAME, runs.OUTCOME)]
+
+  def stop_and_evaluate(*arguments):
+    stop.set()
+    return evaluate(*arguments)
+
+  monkeypatch.setattr(runs.evaluation, "evaluate", stop_and_evaluate)
+  assert runs.execute(chosen(), folder, stop, lambda *_: None) is None
+  assert written == [(folder / name).read_bytes() for name in (results.FILE_NAME, runs.OUTCOME)]
+
+
 def test_further_tasks_are_played_in_the_evaluation(finished):
   folder, found = finished
   name = "bsuite-catch:scale=3"

@@ -184,7 +184,7 @@ def other_tasks(options: RunOptions, task: Task) -> dict[str, Task]:
     UserError: a task is unknown, or a policy of `task` cannot play it.
   """
   found = {}
-  for name in filter(None, options.evaluation_tasks.split("+")):
+  for name in tasks.split_names(options.evaluation_tasks):
     other = tasks.make_task(name, options.copies, options.seed)
     for what, here, there in (("observation", task.observation, other.observation),
                               ("actions", task.num_actions, other.num_actions)):

@@ -12,9 +12,9 @@ from starleague.common import run_files
 from starleague.companions import acting, impala, pbt, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec
-from starleague.data.checkpoints import load_params
+from starleague.data.checkpoints import CheckpointDamagedError, load_params
 from starleague.learner.evolution import Range, truncation_selection
-from starleague.learner.population import Population
+from starleague.learner.population import Exploit, Population
 from tests.companions.catch import make_catch
 
 CONFIG = impala.Config(torso="dense", size=8)
@@ -102,6 +102,28 @@ def test_a_report_holds_the_episodes_since_the_last_one(tmp_path):
     found.append((member.step, member.evaluations))
   assert found == [(10, (1.0, 2.0, 3.0)), (10, (1.0, 2.0, 3.0)), (20, (1.0, 2.0, 3.0, 4.0)),
                    (20, (1.0, 2.0, 3.0, 4.0)), (31, (5.0,) * 10)]
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, CheckpointDamagedError])
+def test_a_member_continues_if_the_checkpoint_to_copy_is_gone(tmp_path, monkeypatch, error):
+  """A checkpoint that its owner removes during the reading has lost some of its files."""
+  population = open_population(tmp_path)
+  worker = pbt.Worker(population, "m0", 0, 0, interval=10, copies=True)
+  exploit = Exploit("m1", tmp_path / "000000000001", {"learning_rate": 1e-3, "entropy_cost": 1e-2})
+  monkeypatch.setattr(population, "decide", lambda *arguments: exploit)
+  loads = []
+
+  def load(path):
+    loads.append(path)
+    raise error("gone")
+
+  run = types.SimpleNamespace(
+    options=types.SimpleNamespace(steps=1000), counts=training.Counts(steps=10), load=load,
+    save=lambda: tmp_path)
+  before = worker.member
+  worker(run, log_of([1.0]))
+  assert loads == [exploit.checkpoint] and worker.member == before
+  assert [change.source for change in population.history()] == [None]
 
 
 def test_copied_weights_are_those_of_the_source(populated, tmp_path):

@@ -122,4 +122,4 @@ class Experience:
       finite = np.isfinite(found)
       table.update_priorities(keys[finite], found[finite])
       self._priority = max(self._priority, float(found.max(initial=0.0, where=finite)))
-    self._updated = table.drawn.keys, priorities
+    self._updated = table.keys, priorities

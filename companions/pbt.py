@@ -75,8 +75,8 @@ class Worker:
       return
     try:
       run.load(exploit.checkpoint)
-    except (FileNotFoundError, CheckpointDamagedError):  # also where it goes during the reading
-      logging.info("member %s: the checkpoint of %s is gone; it continues", name, exploit.source)
+    except (FileNotFoundError, CheckpointDamagedError):  # the latter: removed during the read
+      logging.info("member %s cannot read the checkpoint of %s; it continues", name, exploit.source)
       return
     run.tune(exploit.hyperparameters)
     # A step of its own: were the process killed now, the population would know the former one.

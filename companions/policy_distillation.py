@@ -169,7 +169,7 @@ def make_student(config: Config, task: Task, inputs: Inputs) -> networks.Network
 def as_seen_by(teacher: Teacher, observation: Any) -> Any:
   """Returns an observation, padded if the task is joined, in the form of a teacher's task."""
   specs, form = jax.tree.flatten(teacher.task.observation)
-  return form.unflatten([
+  return jax.tree.unflatten(form, [
     leaf[tuple(map(slice, spec.shape))]
     for leaf, spec in zip(jax.tree.leaves(observation), specs, strict=True)])
 

@@ -237,7 +237,7 @@ class Run:
 
     Raises:
       FileNotFoundError: the other run has removed the checkpoint.
-      CheckpointDamagedError: it is damaged, or the other run removes it meanwhile.
+      CheckpointDamagedError: it is damaged, or the other run removes it during the read.
     """
     own, target = update.unreplicate((self.state, self._target))
     others = checkpoints.Checkpoints(checkpoint.parent, self._saved.config, KEEP_LAST)

@@ -33,8 +33,8 @@ def join(name: str, tasks: Sequence[Task]) -> Task:
       such task.
   """
   names = [task.name for task in tasks]
-  for number, each in enumerate(names):
-    if each in names[:number]:
+  for index, each in enumerate(names):
+    if each in names[:index]:
       raise TaskError(f"task {name!r}: found {each!r} twice, expected tasks of different names: "
                       "returns are reported by name")
   for task in tasks:

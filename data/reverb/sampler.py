@@ -80,7 +80,7 @@ class Dataset(Iterator[wire.Packed]):
     self._filled = threading.Event()  # the thread draws no more samples
     self._client, info = transport.connect(address, deadline_s, self._stop)
     transport.check_signature(info, player, address, self._spec._asdict())
-    self._ready: queue.Queue[tuple[wire.Packed, np.ndarray] | Exception] = queue.Queue(maxsize=prefetch)
+    self._ready: queue.Queue[tuple[wire.Packed, np.ndarray] | Exception] = queue.Queue(prefetch)
     self._thread = threading.Thread(target=self._fill, name=f"{_THREAD}{player}", daemon=True)
     self._thread.start()
 

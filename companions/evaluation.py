@@ -1,6 +1,7 @@
 """The evaluation of a companion system: returns of episodes apart from training."""
 
 import pathlib
+import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -28,8 +29,8 @@ class Evaluation(NamedTuple):
   episodes: int
 
 
-def evaluate(system: System, task: Task, params: Tree, options: RunOptions
-             ) -> dict[str, Evaluation]:
+def evaluate(system: System, task: Task, params: Tree, options: RunOptions,
+             stop: threading.Event) -> dict[str, Evaluation] | None:
   """Evaluates whole episodes with parameters that do not change.
 
   Each copy plays the same number of episodes: counting the first ones to end would prefer short
@@ -41,9 +42,11 @@ def evaluate(system: System, task: Task, params: Tree, options: RunOptions
     task: copies of the task.
     params: of the system.
     options: of the run.
+    stop: ends the evaluation when set.
 
   Returns:
-    The mean return, by part of the task as `part_slices` names it: "" for a single task.
+    The mean return, by part of the task as `part_slices` names it: "" for a single task. None if
+    it was stopped.
   """
   slices = part_slices(task)
   fewest = min(len(range(task.copies)[copies]) for copies in slices.values())
@@ -54,6 +57,8 @@ def evaluate(system: System, task: Task, params: Tree, options: RunOptions
   found: list[list[float]] = [[] for _ in range(task.copies)]
   steps = 0
   while min(map(len, found)) < each and steps < each * EVALUATION_STEPS:
+    if stop.is_set():
+      return None
     state, _, episodes = actor.run(params, state)
     steps += 100
     ended, returns, _ = map(np.asarray, episodes)

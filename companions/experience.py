@@ -89,15 +89,18 @@ class Experience:
       self._credit += written if before > waiting else self._inserted
 
   def batches(self) -> Iterator[Batch]:
-    """Returns the batches that the replay ratio allows now."""
+    """Returns the batches that the replay ratio allows now; none once `stop` is set."""
     options = self._options
     while self._credit >= options.fresh_size:
       self._credit -= options.fresh_size
-      batch = next(self._first)
-      if self._replay is not None:
-        batch = wire.Packed(*[
-          np.concatenate(pair, axis=axis) for *pair, axis in zip(
-            batch, next(self._replay), wire.BATCH_AXES.values(), strict=True)])
+      try:
+        batch = next(self._first)
+        if self._replay is not None:
+          batch = wire.Packed(*[
+            np.concatenate(pair, axis=axis) for *pair, axis in zip(
+              batch, next(self._replay), wire.BATCH_AXES.values(), strict=True)])
+      except StopIteration:  # would leave a generator as a RuntimeError
+        return
       yield Batch(*batch, np.arange(options.batch_size) >= options.fresh_size)
 
   def learnt(self, priorities: jax.Array) -> None:
@@ -119,4 +122,4 @@ class Experience:
       finite = np.isfinite(found)
       table.update_priorities(keys[finite], found[finite])
       self._priority = max(self._priority, float(found.max(initial=0.0, where=finite)))
-    self._updated = table.drawn.keys, priorities
+    self._updated = table.keys, priorities

@@ -16,6 +16,7 @@ from absl import logging
 from starleague.common import run_files
 from starleague.companions.acting import EpisodeLog
 from starleague.companions.training import Run
+from starleague.data.checkpoints import CheckpointDamagedError
 from starleague.learner.population import Population
 
 EVALUATIONS = 10  # latest training episodes that count (section 4.1)
@@ -74,8 +75,8 @@ class Worker:
       return
     try:
       run.load(exploit.checkpoint)
-    except FileNotFoundError:
-      logging.info("member %s: the checkpoint of %s is gone; it continues", name, exploit.source)
+    except (FileNotFoundError, CheckpointDamagedError):  # the latter: removed during the read
+      logging.info("member %s cannot read the checkpoint of %s; it continues", name, exploit.source)
       return
     run.tune(exploit.hyperparameters)
     # A step of its own: were the process killed now, the population would know the former one.

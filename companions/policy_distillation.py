@@ -166,10 +166,12 @@ def make_student(config: Config, task: Task, inputs: Inputs) -> networks.Network
   return networks.make_network(seen, forward, lambda: networks.lstm_state(config.lstm))
 
 
-def as_seen_by(teacher: Teacher, observation: Array) -> Array:
-  """Returns a joined observation in the shape of a teacher's task."""
-  spec, = jax.tree.leaves(teacher.task.observation)
-  return observation[tuple(map(slice, spec.shape))]
+def as_seen_by(teacher: Teacher, observation: Any) -> Any:
+  """Returns an observation, padded if the task is joined, in the form of a teacher's task."""
+  specs, form = jax.tree.flatten(teacher.task.observation)
+  return jax.tree.unflatten(form, [
+    leaf[tuple(map(slice, spec.shape))]
+    for leaf, spec in zip(jax.tree.leaves(observation), specs, strict=True)])
 
 
 def teach(teachers: list[Teacher], params: Tree, inputs: Inputs, number: Array, states: Any,

@@ -54,6 +54,9 @@ class Config(impala.Config):
     super().__post_init__()
     if self.values not in VALUES:
       raise UserError(f"popart.values: found {self.values!r}, expected one of {', '.join(VALUES)}")
+    if self.clip_reward and self.values != CLIPPED:
+      raise UserError(f"popart.clip_reward: found True, expected False with the popart.values "
+                      f"{self.values!r}; popart.values=clipped clips rewards")
 
 
 class Outputs(NamedTuple):

@@ -14,6 +14,7 @@ import collections
 import contextlib
 import dataclasses
 import functools
+import math
 import pathlib
 import threading
 import time
@@ -145,7 +146,8 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
     stop: ends the training when set, after a checkpoint.
     report: called once a round.
     hyperparameters: those that change without compiling again; see `Run.tune`.
-    after_round: called after each round with the run and its episodes.
+    after_round: called after each round with the run and its episodes. It saves the checkpoints,
+      except for the last one.
 
   Returns:
     The parameters, and the counts of the whole run.
@@ -158,7 +160,8 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
     learner = make_learner(system, task, options)
     saved = checkpoints.Checkpoints(
       run_dir / run_files.CHECKPOINTS, Identity(system.name, task.name, dict(config)), KEEP_LAST)
-    run = Run(learner, saved, run_dir, system, hyperparameters or {})
+    run = Run(learner, saved, run_dir, system, hyperparameters or {},
+              math.inf if after_round else CHECKPOINT_INTERVAL_S)
     if run.counts.steps < options.steps:
       actor = stack.enter_context(contextlib.closing(
         _make_actor(run, system, task, learner.form, stop)))
@@ -179,8 +182,10 @@ class Run:
   """
 
   def __init__(self, learner: Learner, saved: checkpoints.Checkpoints, run_dir: pathlib.Path,
-               system: System, hyperparameters: Mapping[str, float]):
+               system: System, hyperparameters: Mapping[str, float],
+               interval_s: float):
     self.options, self._saved, self._learner = learner.options, saved, learner
+    self._interval_s = interval_s  # between two checkpoints
     key = jax.random.fold_in(jax.random.key(self.options.seed), _LEARNING_SEED)
     with compiling.without_collection():
       params = jax.tree.map(np.asarray, system.init(key))
@@ -232,6 +237,7 @@ class Run:
 
     Raises:
       FileNotFoundError: the other run has removed the checkpoint.
+      CheckpointDamagedError: it is damaged, or the other run removes it during the read.
     """
     own, target = update.unreplicate((self.state, self._target))
     others = checkpoints.Checkpoints(checkpoint.parent, self._saved.config, KEEP_LAST)
@@ -270,7 +276,7 @@ class Run:
       steps=self.counts.steps + steps, seconds=time.time() - self._began,
       cpu_seconds=time.process_time() - self._cpu_began + cpu_seconds)
     done = self.counts.steps >= self.options.steps or stop
-    if done or time.time() - self._saved_at >= CHECKPOINT_INTERVAL_S:
+    if done or time.time() - self._saved_at >= self._interval_s:
       self.save()
 
   def log(self, metrics: Mapping[str, jax.Array], episodes: acting.EpisodeLog,

@@ -51,9 +51,9 @@ def main(name: str) -> None:
   sizes = populations.Sizes(
     _MEMBERS.value, _INTERVAL.value, _SELECTION.value, _EXPLORATION.value)
   if _MEMBER.value is not None:
-    populations.work(folder, chosen, sizes, _RANGES.value, _MEMBER.value, stopping.stop_event(),
-                     lambda steps, text: None)
-    return
+    complete = populations.work(folder, chosen, sizes, _RANGES.value, _MEMBER.value,
+                                stopping.stop_event(), lambda steps, text: None)
+    sys.exit(0 if complete else entry.INTERRUPTED)
   process_runner.interrupt_on_sigterm()
   argv = ["-m", "starleague.experiments.population", *sys.argv[1:]]
   try:

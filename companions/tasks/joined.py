@@ -29,8 +29,14 @@ def join(name: str, tasks: Sequence[Task]) -> Task:
     tasks: of one agent each, with an observation of one array of equal rank and dtype.
 
   Raises:
-    TaskError: their observations or agents differ in kind; names the first such task.
+    TaskError: their observations or agents differ in kind, or two have one name; names the first
+      such task.
   """
+  names = [task.name for task in tasks]
+  for index, each in enumerate(names):
+    if each in names[:index]:
+      raise TaskError(f"task {name!r}: found {each!r} twice, expected tasks of different names: "
+                      "returns are reported by name")
   for task in tasks:
     leaves, first = jax.tree.leaves(task.observation), jax.tree.leaves(tasks[0].observation)
     if task.action_shape or task.symbols or len(leaves) != 1 or (

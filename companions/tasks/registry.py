@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import io
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -13,6 +14,7 @@ from starleague.companions.tasks.task import Task, TaskError
 
 # Parameters of every task; each adapter's `TASKS` has those of its own, with their defaults.
 _COMMON: dict[str, Any] = {"scale": 1.0}
+_BETWEEN_NAMES = re.compile(r"\+(?=[A-Za-z])")  # not that of an exponent, as in scale=1e+3
 
 
 def _minatar() -> ModuleType:
@@ -83,8 +85,8 @@ def make_task(name: str, copies: int, seed: int = 0) -> Task:
   """
   if copies < 1:
     raise TaskError(f"task {name!r}: {copies} copies; expected at least 1")
-  if "+" in name:
-    names = name.split("+")
+  names = split_names(name)
+  if len(names) > 1:
     if copies % len(names):
       raise TaskError(f"task {name!r}: {copies} copies cannot be shared by {len(names)} tasks; "
                       f"expected a multiple of {len(names)}")
@@ -109,6 +111,11 @@ def make_task(name: str, copies: int, seed: int = 0) -> Task:
     raise TaskError(f"task {name!r}: {family} refuses the parameters: "
                     f"{type(error).__name__}: {error}".splitlines()[0]) from error
   return made if scale == 1.0 else _scaled(made, scale)
+
+
+def split_names(text: str) -> list[str]:
+  """Returns the names of a text with `+` between them; "" has none."""
+  return _BETWEEN_NAMES.split(text) if text else []
 
 
 def task_names(family: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -45,23 +45,16 @@ def release(port: int) -> None:
       dataset._release()
 
 
-class Drawn(NamedTuple):
-  """The items of a batch in their table."""
-
-  keys: np.ndarray  # [B] uint64, for `update_priorities`
-  probabilities: np.ndarray  # [B] float64, with which each was sampled
-
-
 class Dataset(Iterator[wire.Packed]):
   """Batches of a table's trajectories, stacked by a thread; see `datasets.dataset`.
 
   Attributes:
     config: the form of the trajectories' steps, for `wire.unpack`.
     unroll_length: T.
-    drawn: items of the last batch that was returned.
+    keys: [B] uint64, of the items of the last batch that was returned, for `update_priorities`.
   """
 
-  drawn: Drawn
+  keys: np.ndarray
 
   def __init__(self, address: str, player: str, batch_size: int, config: wire.Form,
                unroll_length: int, deadline_s: float, prefetch: int = 2,
@@ -87,7 +80,7 @@ class Dataset(Iterator[wire.Packed]):
     self._filled = threading.Event()  # the thread draws no more samples
     self._client, info = transport.connect(address, deadline_s, self._stop)
     transport.check_signature(info, player, address, self._spec._asdict())
-    self._ready: queue.Queue[tuple[wire.Packed, Drawn] | Exception] = queue.Queue(maxsize=prefetch)
+    self._ready: queue.Queue[tuple[wire.Packed, np.ndarray] | Exception] = queue.Queue(prefetch)
     self._thread = threading.Thread(target=self._fill, name=f"{_THREAD}{player}", daemon=True)
     self._thread.start()
 
@@ -101,27 +94,27 @@ class Dataset(Iterator[wire.Packed]):
     finally:
       self._filled.set()
 
-  def _batch(self, sampler: Any) -> tuple[wire.Packed, Drawn]:
-    """Returns a batch of samples; Reverb itself reconnects to a restarted server."""
+  def _batch(self, sampler: Any) -> tuple[wire.Packed, np.ndarray]:
+    """Returns a batch of samples and its keys; Reverb itself reconnects to a restarted server."""
     columns = [np.empty((x.shape[0], self._batch_size, *x.shape[1:]), x.dtype)
                for x in self._spec[:-1]]
     state = np.empty((self._batch_size, *self._spec.state.shape), self._spec.state.dtype)
     batch = wire.Packed(*[*columns, state])
-    drawn = Drawn(np.zeros(self._batch_size, np.uint64), np.zeros(self._batch_size))
+    keys = np.zeros(self._batch_size, np.uint64)
     by_name = sorted(batch._asdict().items())  # the order in which Reverb flattens a dictionary
     for b in range(self._batch_size):
       if self._ended():
         break  # nobody takes the batch
-      sample = sampler.GetNextTrajectory()  # key, probability, ..., and the fields
-      drawn.keys[b], drawn.probabilities[b] = sample[:2]
+      sample = sampler.GetNextTrajectory()  # key, ..., and the fields
+      keys[b] = sample[0]
       for (name, out), value in zip(by_name, sample[-len(by_name):], strict=True):
         (out if name == "state" else out.swapaxes(0, 1))[b] = value
-    return batch, drawn
+    return batch, keys
 
   def _ended(self) -> bool:
     return self._closed.is_set() or self._stop.is_set()
 
-  def _offer(self, item: tuple[wire.Packed, Drawn] | Exception) -> None:
+  def _offer(self, item: tuple[wire.Packed, np.ndarray] | Exception) -> None:
     while not self._ended():
       try:
         return self._ready.put(item, timeout=_POLL_S)
@@ -151,7 +144,7 @@ class Dataset(Iterator[wire.Packed]):
         self.close()
         raise ServerUnavailableError(
           f"sampling table {self._table!r} of {self._address} failed: {item}") from item
-      batch, self.drawn = item
+      batch, self.keys = item
       return batch
     raise StopIteration
 
@@ -159,7 +152,7 @@ class Dataset(Iterator[wire.Packed]):
     """Changes the priorities of items; those that were removed meanwhile are ignored.
 
     Args:
-      keys: [n] uint64, from `drawn`.
+      keys: [n] uint64, as those of `keys`.
       priorities: [n], finite and at least 0.
     """
     self._client.mutate_priorities(

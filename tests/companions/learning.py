@@ -23,7 +23,7 @@ def learn(name, folder, config, task=None, **options):
   system = entry.make(config, task, inputs_spec(task))
   trained = training.train(system, task, chosen, dataclasses.asdict(config), folder,
                            threading.Event(), lambda steps, text: None)
-  found = evaluation.evaluate(system, task, trained.params, chosen)
+  found = evaluation.evaluate(system, task, trained.params, chosen, threading.Event())
   return {part: score.mean for part, score in found.items()}
 
 

@@ -38,9 +38,9 @@ def records(begin, count):
 def open_tables():
   """Returns a function that opens the tables of some options."""
   with contextlib.ExitStack() as stack:
-    yield lambda **options: experience.Experience(
+    yield lambda stop=None, **options: experience.Experience(
       FORM, RunOptions("numbers", unroll_length=LENGTH, copies=COPIES, **options), stack,
-      threading.Event())
+      stop or threading.Event())
 
 
 def starts(batch):
@@ -62,6 +62,18 @@ def test_a_queue_gives_every_unroll_once_in_order(open_tables):
   assert [sorted(starts(batch)) for batch in batches] == [[0, 100, 200, 300], [2, 102, 202, 302]]
   assert not any(batch.replayed.any() for batch in batches)
   assert list(tables.batches()) == []
+
+
+@pytest.mark.parametrize("replay", [
+  {}, {"replay_share": 0.5, "replay_size": 4, "min_replay": 4}])
+def test_a_stop_ends_the_batches(open_tables, replay):
+  stop = threading.Event()
+  tables = open_tables(stop, batch_size=4, **replay)
+  tables.write(records(0, 1 + 2 * LENGTH))
+  batches = tables.batches()
+  assert len(starts(next(batches))) == 4
+  stop.set()
+  assert list(batches) == []
 
 
 def test_unrolls_overlap_where_the_period_is_shorter(open_tables):

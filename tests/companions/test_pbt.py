@@ -12,9 +12,9 @@ from starleague.common import run_files
 from starleague.companions import acting, impala, pbt, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec
-from starleague.data.checkpoints import load_params
+from starleague.data.checkpoints import CheckpointDamagedError, load_params
 from starleague.learner.evolution import Range, truncation_selection
-from starleague.learner.population import Population
+from starleague.learner.population import Exploit, Population
 from tests.companions.catch import make_catch
 
 CONFIG = impala.Config(torso="dense", size=8)
@@ -35,24 +35,31 @@ def log_of(returns):
   return log
 
 
-def train(folder, number, rounds, population, stop=None, returns=None):
-  """Trains a member; `returns` replaces the returns of its episodes."""
+def train(folder, number, rounds, population, returns=None, interval=2 * ROUND, stop_after=0):
+  """Trains a member.
+
+  Args:
+    returns: of its episodes, instead of their own.
+    interval: steps between two reports.
+    stop_after: rounds after which it is stopped; 0: never.
+  """
   options = RunOptions(task="catch", seed=number, steps=ROUND * rounds, copies=8, unroll_length=4,
                        batch_size=8)
   task = make_catch(8)
   system = impala.make(CONFIG, task, inputs_spec(task))
-  worker = pbt.Worker(population, f"m{number}", 0, number, 2 * ROUND, copies=True)
+  worker = pbt.Worker(population, f"m{number}", 0, number, interval, copies=True)
   run_dir = folder / f"m{number}"
   worker.discard_later(run_dir)
-  seen = []
+  seen, stop = [], threading.Event()
 
   def after_round(run, episodes):
     seen.append(run.counts.steps)
+    if len(seen) == stop_after:
+      stop.set()
     worker(run, episodes if returns is None else log_of(returns))
 
-  trained = training.train(system, task, options, dataclasses.asdict(CONFIG), run_dir,
-                           stop or threading.Event(), lambda *_: None,
-                           worker.member.hyperparameters, after_round)
+  trained = training.train(system, task, options, dataclasses.asdict(CONFIG), run_dir, stop,
+                           lambda *_: None, worker.member.hyperparameters, after_round)
   return trained, worker, seen
 
 
@@ -97,6 +104,28 @@ def test_a_report_holds_the_episodes_since_the_last_one(tmp_path):
                    (20, (1.0, 2.0, 3.0, 4.0)), (31, (5.0,) * 10)]
 
 
+@pytest.mark.parametrize("error", [FileNotFoundError, CheckpointDamagedError])
+def test_a_member_continues_if_the_checkpoint_to_copy_is_gone(tmp_path, monkeypatch, error):
+  """A checkpoint that its owner removes during the reading has lost some of its files."""
+  population = open_population(tmp_path)
+  worker = pbt.Worker(population, "m0", 0, 0, interval=10, copies=True)
+  exploit = Exploit("m1", tmp_path / "000000000001", {"learning_rate": 1e-3, "entropy_cost": 1e-2})
+  monkeypatch.setattr(population, "decide", lambda *arguments: exploit)
+  loads = []
+
+  def load(path):
+    loads.append(path)
+    raise error("gone")
+
+  run = types.SimpleNamespace(
+    options=types.SimpleNamespace(steps=1000), counts=training.Counts(steps=10), load=load,
+    save=lambda: tmp_path)
+  before = worker.member
+  worker(run, log_of([1.0]))
+  assert loads == [exploit.checkpoint] and worker.member == before
+  assert [change.source for change in population.history()] == [None]
+
+
 def test_copied_weights_are_those_of_the_source(populated, tmp_path):
   folder, population, good, *_ = populated
   task = make_catch(8)
@@ -130,3 +159,15 @@ def test_checkpoints_that_the_population_does_not_know_are_discarded(tmp_path):
   worker.discard_later(tmp_path / "m0")
   assert sorted(path.name for path in checkpoints.iterdir()) == known
   assert worker.member.step == 2 * ROUND
+
+
+def test_a_stopped_member_continues_from_its_last_report(tmp_path, monkeypatch):
+  """Checkpoints between two reports would remove the reported one."""
+  monkeypatch.setattr(training, "CHECKPOINT_INTERVAL_S", 0.0)
+  population = open_population(tmp_path)
+  train(tmp_path, 0, 20, population, [0.0], interval=4 * ROUND, stop_after=7)
+  member, = population.members()
+  assert member.step == 4 * ROUND and member.checkpoint.exists()
+  _, worker, seen = train(tmp_path, 0, 8, population, [0.0], interval=4 * ROUND)
+  assert seen == [rounds * ROUND for rounds in (5, 6, 7, 8)]
+  assert worker._reported == 8 * ROUND

@@ -72,9 +72,10 @@ def test_each_copy_is_played_by_its_teacher(made):
     np.testing.assert_array_equal(unroll.steps.action[:, rows], q.argmax(-1))
 
 
-def test_the_logits_of_impala_teach_as_action_values_do(tmp_path):
-  task, config = tasks.make_task(NAMES[0], COPIES), impala.Config(size=16)
-  taught = save_teacher(tmp_path, 3, NAMES[0], "impala", impala, config)
+@pytest.mark.parametrize("name", [NAMES[0], "popgym-AutoencodeEasy"])  # observes a tuple
+def test_the_logits_of_impala_teach_as_action_values_do(tmp_path, name):
+  task, config = tasks.make_task(name, COPIES), impala.Config(size=16)
+  taught = save_teacher(tmp_path, 3, name, "impala", impala, config)
   system = policy_distillation.make(
     policy_distillation.Config(teachers=str(tmp_path), size=8, lstm=8, epsilon=0.0), task,
     inputs_spec(task))

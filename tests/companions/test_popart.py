@@ -129,6 +129,16 @@ def test_unknown_values_are_refused():
     popart.Config(values="log")
 
 
+@pytest.mark.parametrize("values", ["popart", "plain"])
+def test_clipped_rewards_have_a_name_of_their_own(values):
+  popart.Config(values="clipped", clip_reward=True)
+  with pytest.raises(UserError) as error:
+    popart.Config(values=values, clip_reward=True)
+  assert str(error.value) == (
+    f"popart.clip_reward: found True, expected False with the popart.values {values!r}; "
+    "popart.values=clipped clips rewards")
+
+
 def test_plain_values_keep_their_moments():
   task = both()
   assert popart.make(popart.Config(values="plain"), task, inputs_spec(task)).finish is None

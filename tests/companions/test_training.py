@@ -58,7 +58,7 @@ def test_choices_that_fit_pass():
 
 def test_it_learns_catch(finished):
   folder, system, task, trained, _ = finished
-  found = evaluation.evaluate(system, task, trained.params, OPTIONS)[""]
+  found = evaluation.evaluate(system, task, trained.params, OPTIONS, threading.Event())[""]
   assert found.mean > 0.8 and found.low <= found.mean <= found.high
   assert found.episodes == 128  # two for each copy: at least 100
 
@@ -91,6 +91,21 @@ def test_a_stop_saves(tmp_path):
   stop.set()
   _, _, trained, seen = run(tmp_path, stop=stop)
   assert seen == [] and trained.counts.steps == 0
+
+
+def test_a_stop_while_unrolls_are_written_saves(tmp_path, monkeypatch):
+  stop, write, calls = threading.Event(), experience.Experience.write, []
+
+  def write_and_stop(self, records, restarted=()):
+    write(self, records, restarted)
+    calls.append(stop.set() if len(calls) == 2 else None)
+
+  monkeypatch.setattr(experience.Experience, "write", write_and_stop)
+  _, _, trained, _ = run(tmp_path, stop=stop)
+  # The third round's unrolls are not learnt, nor is the fourth round.
+  assert (trained.counts.steps, trained.counts.updates) == (4 * 64 * 16, 2)
+  _, _, _, seen = run(tmp_path, dataclasses.replace(OPTIONS, steps=5 * 64 * 16))
+  assert seen == [5 * 64 * 16]
 
 
 def test_a_checkpoint_of_another_system_is_refused(finished, tmp_path):

@@ -112,9 +112,8 @@ def test_one_writer_fills_a_queue_and_a_replay_and_priorities_change():
       np.testing.assert_array_equal(actions[0], [0, 1, 6, 7])  # in order
     with datasets.dataset(address, 4, "replay", FORM, T, prefetch=1) as replay:
       next(replay)
-      np.testing.assert_allclose(replay.drawn.probabilities, 0.25)
-      kept = replay.drawn.keys[0]
-      everything = {int(key): 0.0 for key in np.unique(replay.drawn.keys)}
+      kept = replay.keys[0]
+      everything = {int(key): 0.0 for key in np.unique(replay.keys)}
       info = serving.localhost_client().server_info()["replay"]
       assert info.current_size == 4
       replay.update_priorities(

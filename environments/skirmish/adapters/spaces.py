@@ -66,7 +66,7 @@ def action_mask(observation: types.Observation, game: GameConfig) -> dict[str, A
 
   `function` allows exactly the functions that can have an effect now, `units` the player's own rows
   and E, `target_unit` the rows that show something. None allows every value. Masks of units do not
-  depend on the function; `vocabulary.ARGUMENT_TABLE` and `vocabulary.CAPABLE` do.
+  depend on the function; `vocabulary.ARGUMENT_TABLE` and `vocabulary.EXECUTORS` do.
   """
   alliance = observation.entities[:, types.COLUMN["alliance"]]
   here = np.arange(game.max_entities) < observation.entity_count

@@ -101,13 +101,14 @@ def finished(folder: pathlib.Path, steps: int) -> bool:
 
 
 def work(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence[str], number: int,
-         stop: threading.Event, report: Callable[[int, str], object]) -> None:
-  """Trains one member, in a process of its own."""
+         stop: threading.Event, report: Callable[[int, str], object]) -> bool:
+  """Trains one member, in a process of its own; returns whether it was completed."""
   population = open_population(folder, chosen, sizes, ranges)
   options = chosen.options
   worker = pbt.Worker(population, member_name(number), options.seed, number, sizes.interval,
                       sizes.selection != RANDOM_SEARCH)
-  runs.execute(member_of(chosen, number), folder / member_name(number), stop, report, worker)
+  return runs.execute(
+    member_of(chosen, number), folder / member_name(number), stop, report, worker) is not None
 
 
 def execute(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence[str],

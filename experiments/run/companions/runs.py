@@ -117,7 +117,7 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
   Args:
     chosen: the system and its options.
     run_dir: of the run.
-    stop: ends the training when set, after a checkpoint.
+    stop: ends the training when set, after a checkpoint, or the evaluation.
     report: called once a round with the steps done and figures in a few words.
     worker: of a member of a population, which the run is; None: it stands alone.
 
@@ -145,9 +145,12 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
                              worker.member.hyperparameters if worker else None, worker)
     if stop.is_set():
       return None
-    found = evaluation.evaluate(system, task, trained.params, chosen.options)
-    for name, other in others.items():
-      found[name] = evaluation.evaluate(system, other, trained.params, chosen.options)[""]
+    found: dict[str, evaluation.Evaluation] = {}
+    for name, each in {"": task, **others}.items():
+      parts = evaluation.evaluate(system, each, trained.params, chosen.options, stop)
+      if parts is None:
+        return None
+      found |= {f"{name}{part}": value for part, value in parts.items()}
     evaluation.record(run_dir, found, trained.counts.seconds, trained.counts.updates)
     page.write_report(run_dir)
     write_outcome(run_dir, Outcome(
@@ -181,7 +184,7 @@ def other_tasks(options: RunOptions, task: Task) -> dict[str, Task]:
     UserError: a task is unknown, or a policy of `task` cannot play it.
   """
   found = {}
-  for name in filter(None, options.evaluation_tasks.split("+")):
+  for name in tasks.split_names(options.evaluation_tasks):
     other = tasks.make_task(name, options.copies, options.seed)
     for what, here, there in (("observation", task.observation, other.observation),
                               ("actions", task.num_actions, other.num_actions)):

@@ -132,8 +132,8 @@ RUN = flags.DEFINE_string("run", "mini", "Name of the run: its directory in --ru
 RUNS_DIR = flags.DEFINE_string("runs_dir", "runs", "Directory of all runs.")
 RUN_DIR = flags.DEFINE_string("run_dir", None, "Directory of the run.")
 DATASET = flags.DEFINE_string(
-  "dataset", None, "Folder of the dataset; one that is written must not exist. Imitation reads "
-  "several, separated by commas, as one.")
+  "dataset", None, "Folder of the dataset. record writes a new one; demonstrate and record_replays "
+  "also continue one. Imitation reads several, separated by commas, as one.")
 AGENT = flags.DEFINE_enum(
   "agent", IMITATOR, AGENTS, "The run's imitator, the weights that reinforcement learning started "
   "from, or its newest ones.")

@@ -43,7 +43,10 @@ def test_copies_play_as_they_would_alone():
 @pytest.mark.parametrize("name, copies, message", [
   (NAME, 3, "3 copies cannot be shared by 2 tasks; expected a multiple of 2"),
   ("minatar-breakout+bsuite-catch", 2, "'bsuite-catch' cannot be joined with 'minatar-breakout'"),
-  ("minatar-breakout+", 2, "unknown task ''")])
+  ("minatar-asterix+minatar-breakout+minatar-breakout", 3,
+   "task 'minatar-asterix+minatar-breakout+minatar-breakout': found 'minatar-breakout' twice, "
+   "expected tasks of different names"),
+  ("minatar-breakout+", 2, "unknown task 'minatar-breakout+': did you mean minatar-breakout")])
 def test_tasks_that_do_not_fit_are_named(name, copies, message):
   with pytest.raises(TaskError) as error:
     registry.make_task(name, copies)

@@ -72,6 +72,19 @@ def test_scale_multiplies_rewards():
   np.testing.assert_array_equal(-2.5 * rewards[0], rewards[1])
 
 
+@pytest.mark.parametrize("text, names", [
+  ("", []), ("boxworld", ["boxworld"]), ("a:scale=1e+3", ["a:scale=1e+3"]),
+  ("a:scale=1e+3+b-c:x=2+d", ["a:scale=1e+3", "b-c:x=2", "d"])])
+def test_names_are_split_between_tasks(text, names):
+  assert registry.split_names(text) == names
+
+
+def test_a_scale_may_have_an_exponent_with_a_sign():
+  task = make_task("bsuite-catch:scale=1e+3", copies=4)
+  assert (task.name, task.parts) == ("bsuite-catch:scale=1e+3", ())
+  assert set(np.unique(episodes.play(task, 30).steps.reward)) == {-1000.0, 0.0, 1000.0}
+
+
 def test_names_of_a_family():
   assert task_names("minatar") == tuple(f"minatar-{game}" for game in (
     "asterix", "breakout", "freeway", "seaquest", "space_invaders"))

@@ -230,13 +230,13 @@ def test_a_run_with_workers_learns_catch(tmp_path):
   assert seen == [32 * 16 * n for n in range(1, 61)]
   # The last round's unrolls are not learnt, and a bootstrap step comes with the next round.
   assert (trained.counts.steps, trained.counts.updates) == (32 * 16 * 60, 58)
-  found = evaluation.evaluate(system, task, trained.params, options)[""]
+  found = evaluation.evaluate(system, task, trained.params, options, threading.Event())[""]
   assert found.mean > 0.8
 
 
 @pytest.mark.parametrize("name, message", [
   ("minatar-breakout", "'minatar-breakout' is on JAX and runs inside the compiled program"),
-  ("bsuite-catch+bsuite-catch", "'bsuite-catch+bsuite-catch' is joined"),
+  ("bsuite-catch+bsuite-catch:scale=2", "'bsuite-catch+bsuite-catch:scale=2' is joined"),
 ])
 def test_tasks_that_workers_cannot_step_are_refused(name, message):
   options = RunOptions(name, copies=4, workers=2)

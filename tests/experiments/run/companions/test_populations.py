@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -14,8 +15,10 @@ import pytest
 from starleague.common import progress, results, run_files
 from starleague.common.errors import UserError
 from starleague.companions import registry
+from starleague.experiments import population
 from starleague.experiments.run.companions import populations, runs, system_flags
 from starleague.learner.population import Change
+from tests.experiments import launch
 from tests.experiments.run import small_studies
 
 SIZES = populations.Sizes(2, 1000, "truncation", "perturb")
@@ -72,6 +75,17 @@ def test_an_outcome_has_the_best_evaluation_and_the_work_of_all(tmp_path):
   found = populations.outcome(tmp_path, ["m0", "m1"], "m1")
   assert (found.evaluation[""].mean, found.steps, found.updates) == (5.0, 4096, 60)
   assert (found.seconds, found.cpu_seconds, found.commit) == (61.0, 180.0, "abc")
+
+
+@pytest.mark.parametrize("found, complete", [(None, False), ({}, True)])
+def test_a_stopped_member_is_not_complete(tmp_path, monkeypatch, found, complete):
+  """A member that ends with status 0 counts as finished, and has an outcome."""
+  monkeypatch.setattr(runs, "execute", lambda *arguments: found)
+  assert populations.work(tmp_path, chosen(), SIZES, ["learning_rate=1e-4:1e-2"], 0,
+                          threading.Event(), lambda *_: None) is complete
+  monkeypatch.setattr(population.stopping, "stop_event", threading.Event)
+  status = launch.launch(population, "impala", "--runs_dir", tmp_path, "--member=0")
+  assert status == (0 if complete else 130)
 
 
 @pytest.mark.slow

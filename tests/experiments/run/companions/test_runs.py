@@ -47,6 +47,20 @@ def test_a_finished_run_is_only_evaluated(finished):
   assert seen == [] and again == found
 
 
+def test_a_stop_ends_the_evaluation_of_a_run(finished, monkeypatch):
+  folder, _ = finished
+  stop, evaluate = threading.Event(), runs.evaluation.evaluate
+  written = [(folder / name).read_bytes() for name in (results.FILE_NAME, runs.OUTCOME)]
+
+  def stop_and_evaluate(*arguments):
+    stop.set()
+    return evaluate(*arguments)
+
+  monkeypatch.setattr(runs.evaluation, "evaluate", stop_and_evaluate)
+  assert runs.execute(chosen(), folder, stop, lambda *_: None) is None
+  assert written == [(folder / name).read_bytes() for name in (results.FILE_NAME, runs.OUTCOME)]
+
+
 def test_further_tasks_are_played_in_the_evaluation(finished):
   folder, found = finished
   name = "bsuite-catch:scale=3"
@@ -164,7 +178,8 @@ def test_a_network_that_cannot_be_built_is_refused_before_any_work(tmp_path):
   ({"workers": 17}, "workers: found 17, expected at most the copies, 16"),
   ({"workers": -1}, "workers: found -1, expected a number in [0, 2147483647]"),
   ({"workers": 2, "task": "minatar-breakout"}, "workers: found 2, but task 'minatar-breakout' is "),
-  ({"workers": 2, "task": "bsuite-catch+bsuite-catch"}, "workers: found 2, but task 'bsuite-")])
+  ({"workers": 2, "task": "bsuite-catch+bsuite-catch:scale=2"},
+   "workers: found 2, but task 'bsuite-")])
 def test_impossible_workers_are_refused_before_any_work(tmp_path, changes, message):
   with pytest.raises(UserError) as error:
     runs.execute(chosen(**changes), tmp_path / "run", threading.Event(), lambda *_: None)

@@ -85,8 +85,10 @@ class Archive:
     if index is None or index >= len(self._blocks):
       return None
     block = self._blocks[index]
-    if not block.flags & _EXISTS or not block.packed:
+    if not block.flags & _EXISTS or (block.size and not block.packed):
       return None
+    if not block.size:
+      return b""
     if block.flags & (_ENCRYPTED | _IMPLODED):
       raise ArchiveError(DAMAGED, f"{name} is packed in a way that replays do not use")
     if block.size > MOST_BYTES:

@@ -24,6 +24,12 @@ def learner_dir(run_dir: pathlib.Path, player: str) -> pathlib.Path:
   return run_dir / LEARNERS / player
 
 
+def run_of(directory: pathlib.Path) -> pathlib.Path:
+  """Returns the run of a directory: of a league's learning player the league's, else itself."""
+  of_player = directory.parent.name == LEARNERS and not (directory / CONFIG).exists()
+  return directory.parents[1] if of_player else directory
+
+
 def snapshot_name(player: str) -> str:
   """Returns the path of a historical player's snapshot within its run's directory."""
   return f"{PLAYERS}/{player}"

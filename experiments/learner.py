@@ -23,6 +23,7 @@ import jax
 from absl import flags, logging
 
 from starleague.actor.loops import league_connection
+from starleague.common.errors import UserError
 from starleague.data.reverb import sampler
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
@@ -48,6 +49,10 @@ _HOST = flags.DEFINE_integer("host", 0, "Index of this host.", lower_bound=0)
 
 def main() -> None:
   run_flags.only_with(run_flags.LEAGUE, _PLAYERS)
+  for flag in (_COORDINATOR, _HOSTS, _HOST):
+    if flag.present and run_flags.LEAGUE.value is not None:
+      raise UserError(f"--{flag.name}: expected none with --league, found {flag.value!r}: each "
+                      "learning player is trained by one process")
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   hosts.join_hosts(_COORDINATOR.value, _HOSTS.value, _HOST.value)
   coordinator = run_flags.LEAGUE.value

@@ -39,6 +39,8 @@ def main() -> None:
   data = offline_data.open_data(dataset, options)
   agent = learner_options.offline_agent(registry.make_parts(config), config)
   imitation_setup.check_dataset(run_dir / run_files.CHECKPOINTS, data)
+  if config.offline.behaviour and not (run_dir / run_files.INITIAL).exists():
+    agent.initial_params()  # missing weights are refused before config.json keeps the run's name
   with supervision.only_one(run_dir), bar.Bar("offline", options.updates, "updates") as shown:
     supervision.prepare(config, run_dir)
     origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)

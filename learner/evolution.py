@@ -226,6 +226,8 @@ def parse_ranges(texts: Sequence[str], names: Iterable[str]) -> dict[str, Range]
     high, _, scale = rest.partition(":")
     try:
       chosen = Range(float(low), float(high), scale or LOG)
+      if chosen.scale not in (LOG, LINEAR):
+        raise ValueError(scale)
     except ValueError:
       raise UserError(f"range {text!r}: expected NAME=LOW:HIGH, as learning_rate=1e-4:1e-2, or "
                       "NAME=LOW:HIGH:linear") from None

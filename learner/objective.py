@@ -44,10 +44,10 @@ from starleague.learner.terms import (
   check_batch,
   each_step,
   named,
+  over_learnt,
   over_used,
   reduce_terms,
   used_arguments,
-  weighted_mean,
 )
 from starleague.learner.weights import Factors, RLWeights
 
@@ -92,13 +92,15 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
 
     * "loss/...", "policy/...", "upgo/...", "value/...": terms of the loss, averaged like it, with
       their costs. "policy/..." is given both by argument and by reward.
-    * "entropy/...", "kl/...": means over the steps that use the argument, without costs, 0 without
-      such steps.
+    * "entropy/...", "kl/...": means over the steps that use the argument, without costs.
     * "used/...": the fraction of steps that use the argument and are learnt.
     * "illegal/...": the fraction of actions that the learner's masks forbid, of the steps that use
       the argument. Their importance ratio is 0. Anything above 0 means that the masks of actor and
       learner differ.
-    * all others: means over learnt steps.
+    * all others: means over learnt steps. "explained_variance/..." is computed in each part of a
+      batch, by device or accumulated, because a variance is no mean over steps.
+
+    Means over some steps are numerators, which `terms.measured` divides.
 
   Raises:
     ValueError: `weights` needs a teacher and `teacher_params` is None, or T is 0.
@@ -149,10 +151,9 @@ def value_term(weights: RLWeights, learnt: Learnt) -> tuple[dict[str, Term], Met
   errors = 0.5 * jnp.square(returns - values[:-1])
   explained = jax.vmap(losses.explained_variance, in_axes=(1, 1, None))(
     values[:-1], returns, learnt.weight)
-  weight = learnt.weight[:, None]
-  metrics = named("explained_variance", explained, names)
-  metrics |= named("mean_value", weighted_mean(values[:-1], weight, (0, 2)), names)
-  metrics |= named("mean_reward", weighted_mean(reward, weight, (0, 2)), names)
+  metrics = over_learnt("explained_variance", explained[:, None], learnt.weight, names)
+  metrics |= over_learnt("mean_value", values[:-1], learnt.weight, names)
+  metrics |= over_learnt("mean_reward", reward, learnt.weight, names)
   errors = jnp.moveaxis(_take(weights.baseline, streams) * errors, 1, -1)
   return {"value": Term(errors, names)}, metrics
 
@@ -211,10 +212,9 @@ def _teacher_terms(weights: RLWeights, divergence: Array, used: Array,
 
 def ratio_metrics(weights: RLWeights, learnt: Learnt) -> Metrics:
   """Computes means of the clipped importance ratios, and the fraction that is clipped."""
-  clip, weight = weights.clip_pg_rho, learnt.weight[:, None]
-  clipped = weighted_mean(learnt.ratio > clip, weight, (0, 2))
-  ratio = weighted_mean(jnp.minimum(learnt.ratio, clip), weight, (0, 2))
-  return named("clipped_fraction", clipped, GROUPS) | named("ratio", ratio, GROUPS)
+  clip = weights.clip_pg_rho
+  return (over_learnt("clipped_fraction", learnt.ratio > clip, learnt.weight, GROUPS)
+          | over_learnt("ratio", jnp.minimum(learnt.ratio, clip), learnt.weight, GROUPS))
 
 
 # Inputs of the terms.

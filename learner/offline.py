@@ -37,10 +37,10 @@ from starleague.learner.terms import (
   Unrollable,
   check_batch,
   each_step,
+  over_learnt,
   over_used,
   reduce_terms,
   used_arguments,
-  weighted_mean,
 )
 from starleague.learner.weights import RLWeights
 
@@ -130,6 +130,8 @@ def offline_loss(policy: Unrollable, config: AgentConfig, options: Options, para
       with recorded ones the ratio of their group is 0.
     * "emphasis/mean": the mean emphatic weight.
 
+    Means over some steps are numerators, which `terms.measured` divides.
+
   Raises:
     ValueError: a term needs mu and `behaviour` is (), or T is 0.
   """
@@ -195,7 +197,7 @@ def offline_terms(options: Options, output: UnrollOutput, mu: UnrollOutput | Non
     if options.emphatic_steps:
       weights, emphasis = emphatic(options, learnt, first, emphasis)
       term = term._replace(values=weights[..., None] * term.values)
-      metrics |= {"emphasis/mean": weighted_mean(weights, learnt.weight)}
+      metrics |= over_learnt("emphasis", weights[:, None], learnt.weight, ["mean"])
     terms["policy"] = term
   divergence = each_step(distributions.kl, mu.logits, output.logits, steps.action)
   # The KL divergence compares whole distributions: illegal labels count.

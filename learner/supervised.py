@@ -107,9 +107,11 @@ def sl_loss(policy: Unrollable, params: Any, batch: Trajectory, weights: SLWeigh
     (loss [], (metrics {name: []}, states [B, ...] before the bootstrap step)).
 
     * "cross_entropy/...", "accuracy/...": means over the steps that use the argument, without
-      costs, 0 without such steps; the accuracy of units is over picks.
+      costs; the accuracy of units is over picks.
     * "used/...": the fraction of steps that use the argument and are learnt.
     * "illegal/...": the fraction of labels that the masks forbid, which add nothing to the loss.
+
+    Means over some steps are numerators, which `terms.measured` divides.
 
   Raises:
     ValueError: T is 0.

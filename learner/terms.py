@@ -17,8 +17,11 @@ from starleague.agent.vocabulary import Arguments
 
 Metrics = dict[str, Array]
 ARGUMENTS = Arguments._fields
-# Kinds of metrics that are means over the steps that use the argument.
+# Kinds of metrics that are means over the steps that use the argument, and over learnt steps. The
+# losses return their numerators: see `measured`.
 OVER_USED = ("cross_entropy", "accuracy", "illegal", "entropy", "kl")
+OVER_LEARNT = (
+  "ratio", "clipped_fraction", "mean_value", "mean_reward", "explained_variance", "emphasis")
 
 
 class Unrollable(Protocol):
@@ -83,17 +86,59 @@ def named(kind: str, values: Array, names: Iterable[str]) -> Metrics:
 
 
 def over_used(kind: str, values: Array, used: Array) -> Metrics:
-  """Names each argument's mean over the steps that use it, and the fraction of such steps."""
+  """Names each argument's mean over the steps that use it, and the fraction of such steps.
+
+  Args:
+    kind: one of OVER_USED.
+    values: [T, B, N].
+    used: [T, B, N] bool.
+
+  Returns:
+    {"kind/ARGUMENT": numerator of the mean, see `measured`; "used/ARGUMENT": fraction}.
+  """
   assert kind in OVER_USED, kind
-  return (named(kind, weighted_mean(values, used), ARGUMENTS)
+  return (named(kind, jnp.mean(jnp.where(used, values, 0.0), axis=(0, 1)), ARGUMENTS)
           | named("used", jnp.mean(used, axis=(0, 1)), ARGUMENTS))
 
 
+def over_learnt(kind: str, values: Array, weight: Array, names: Iterable[str]) -> Metrics:
+  """Names means over learnt steps, as `over_used` names those over the steps of an argument.
+
+  Args:
+    kind: one of OVER_LEARNT.
+    values: [T, n, B], or [n, 1] of a statistic of all steps.
+    weight: [T, B], weights of the steps.
+    names: of the n values.
+
+  Returns:
+    {"kind/name": numerator of the mean, see `measured`}.
+  """
+  assert kind in OVER_LEARNT, kind
+  return named(kind, jnp.mean(weight[:, None] * values, axis=(0, 2)), names)
+
+
 def measured(metrics: Mapping[str, float]) -> dict[str, float]:
-  """Leaves out the means of arguments that no step of the batch used, which are 0."""
-  unused = [name for name in ARGUMENTS if metrics.get(f"used/{name}") == 0]
-  without = {f"{kind}/{name}" for kind in OVER_USED for name in unused}
-  return {name: value for name, value in metrics.items() if name not in without}
+  """Divides the numerators of means by the fraction of their steps; leaves out means of no step.
+
+  Numerator and fraction are both averages over all T * B steps. Averages of equal parts of a batch,
+  over devices or accumulated, are thus those of the whole; a quotient of each part would not be.
+
+  Args:
+    metrics: of an objective, averaged over the parts of a batch. Others are returned unchanged.
+  """
+  found = {}
+  for name, value in metrics.items():
+    kind, _, argument = name.partition("/")
+    fraction = None
+    if kind in OVER_USED:
+      fraction = metrics.get(f"used/{argument}")
+    elif kind in OVER_LEARNT:
+      fraction = metrics.get("learnt_steps")
+    if fraction is None:
+      found[name] = value
+    elif fraction != 0:
+      found[name] = value / fraction
+  return found
 
 
 def reduce_terms(terms: dict[str, Term], metrics: Metrics,

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping
 from types import ModuleType
 
-from starleague.common import files
+from starleague.common import files, run_files
 from starleague.common.errors import FinalError
 
 FOLDER = "wandb"  # of a run: the package's files, and the runs' ids
@@ -37,7 +37,8 @@ class WandbRun:
   over the number of records: a resumed run repeats the updates since its checkpoint.
 
   Args:
-    run_dir: the run's directory; its name is that of the run.
+    run_dir: the run's directory, or that of a league's learning player. The group has the run's
+      name; names of players and phases follow it in the name.
     project: the project's name.
     phase: "" or a phase of the run with a slash, which has a run of its own.
 
@@ -47,10 +48,12 @@ class WandbRun:
 
   def __init__(self, run_dir: pathlib.Path, project: str, phase: str = ""):
     wandb = load()
-    name = "-".join([run_dir.name, *phase.strip("/").split()])
+    run = run_files.run_of(run_dir)
+    player = [] if run == run_dir else [run_dir.name]
+    name = "-".join([run.name, *player, *phase.strip("/").split()])
     try:
       self._run = wandb.init(
-        project=project, name=name, group=run_dir.name, dir=str(run_dir), resume="allow",
+        project=project, name=name, group=run.name, dir=str(run_dir), resume="allow",
         id=_stored_id(run_dir / FOLDER / f"{phase.strip('/') or 'training'}.id"),
         reinit="create_new",  # a league's learner has a run for each player
         settings=wandb.Settings(silent=True, console="off"))

@@ -143,6 +143,8 @@ class Imitator:
       elif now - saved >= self._options.checkpoint_interval_s:
         self.move_to(self.position)
         saved = time.time()
+    else:  # the last epoch is over; it may have fewer batches than the first, which `_done` counts
+      self.position = self.position._replace(epoch=phase.epochs, batch=0)
     watch.finish()
     return not stop.is_set()
 

@@ -260,6 +260,9 @@ def test_a_config_of_no_league_leaves_no_run_behind(run, module, word, parts):
   ("learner", ["--run_dir=r", "--address=a:1", "--coordinator=b"], ["coordinator"]),
   ("learner", ["--run_dir=r", "--address=a:1", "--league_players=main"],
    ["--league_players needs --league"]),
+  *(("learner", ["--run_dir=r", "--address=a:1", "--league=a:2", word],
+     [f"--{word.partition('=')[0][2:]}: expected none with --league, found "])
+    for word in ("--hosts=2", "--coordinator=a:3", "--host=1")),
   ("data_server", ["--run_dir=r", "--port=0"], ["port"]),
   ("data_server", ["--run_dir=r", "--port=65536"], ["port"]),
   ("data_server", ["--run_dir=none", "--port=1"], ["none/config.json does not exist"]),

@@ -74,6 +74,8 @@ def test_a_clone_is_resumed_and_improved(dataset, tmp_path):
    "needs log-probabilities of the actions, and recorded games have none"),
   (["--dataset", "DATA", "--config.offline.emphatic_steps=0"],
    "config key 'offline.emphatic_steps' must be in [1, 10000], found 0"),
+  (["--dataset", "DATA", "--config.offline.method=actor_critic",
+    "--config.offline.behaviour=runs/clone"], "runs/clone has no weights 'imitation'"),
   (["--dataset", "DATA", "--run", "a/b"], "error: --run must be a name without '/'"),
 ])
 def test_a_wrong_command_line_is_one_line_and_writes_nothing(

@@ -9,7 +9,7 @@ import numpy as np
 
 from starleague.agent import types, vocabulary
 from starleague.agent.vocabulary import Arguments
-from starleague.learner import RLWeights, rl_loss, sl_loss
+from starleague.learner import RLWeights, rl_loss, sl_loss, terms
 from starleague.learner.objective import GROUPS
 from tests.learner import numpy_twins as twins
 
@@ -198,6 +198,11 @@ def published(params, batch):
 @jax.jit
 def imitation_gradient(params, batch):
   return jax.value_and_grad(lambda p: sl_loss(POLICY, p, batch), has_aux=True)(params)
+
+
+def means(metrics):
+  """Returns the metrics of an objective as they are recorded."""
+  return terms.measured({name: float(value) for name, value in metrics.items()})
 
 
 def replace_steps(batch, at, scrambled):

@@ -193,7 +193,7 @@ def test_hyperparameters_outside_are_refused(function, hyperparameters, message)
   ("learning_rate", "expected NAME=LOW:HIGH"), ("learning_rate=1:b", "expected NAME=LOW:HIGH"),
   ("size=1:2", "'size' cannot be tuned; expected one of learning_rate, tau"),
   ("tau=5:2:linear", "expected LOW below HIGH"), ("tau=0:2", "above 0 without ':linear'"),
-  ("tau=1:2:square", "expected LOW below HIGH"), ("tau=1:inf", "both finite"),
+  ("tau=1:2:square", "or NAME=LOW:HIGH:linear"), ("tau=1:inf", "both finite"),
   ("tau=1:2,tau=1:3", "range 'tau=1:3': 'tau' has a range already")])
 def test_wrong_ranges_are_refused(text, message):
   with pytest.raises(UserError) as error:

@@ -23,6 +23,7 @@ from tests.learner.objective_twins import (
   assert_same,
   imitation_gradient,
   make_batch,
+  means,
   one_step,
   published,
   replace_steps,
@@ -82,6 +83,26 @@ def test_parts_of_a_batch_average_to_the_whole():
                 rtol=1e-4)
 
 
+def test_means_of_parts_of_a_batch_are_those_of_the_whole():
+  """One trajectory has 5 learnt steps, the other 2: a mean of their means would differ."""
+  batch = make_batch(3)
+  batch.steps.weight[:] = 1.0
+  batch.steps.weight[2:, 1] = 0.0
+  for function in (published, imitation_gradient):
+    found = [function(PARAMS, types.Trajectory(
+      jax.tree.map(lambda x, b=b: x[:, b], batch.steps),
+      jax.tree.map(lambda x, b=b: x[b], batch.initial_state)))[0][1]
+      for b in (slice(0, 2), slice(0, 1), slice(1, 2))]
+    whole, *parts = (x[0] if isinstance(x, tuple) else x for x in found)
+    whole, averaged = means(whole), means(jax.tree.map(lambda *x: np.mean(x), *parts))
+    assert {"cross_entropy/delay", "accuracy/delay"} <= whole.keys() or {
+      "entropy/delay", "kl/delay", "ratio/others", "clipped_fraction/delay", "mean_value/winloss",
+      "mean_reward/effects"} <= whole.keys()
+    for name, value in whole.items():
+      if not name.startswith("explained_variance/"):
+        np.testing.assert_allclose(averaged[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
 def test_padding_steps_have_no_effect():
   batch = make_batch(4)
   batch.steps.weight[:] = 1.0
@@ -127,6 +148,7 @@ def test_ratio_is_one_on_policy():
   shifted = Arguments(*(x - 1.0 for x in own))  # more likely now: all ratios are clipped
   (_, clipped), _ = published(
     PARAMS, batch._replace(steps=batch.steps._replace(log_prob=shifted)))
+  metrics, clipped = means(metrics), means(clipped)
   for group in ("function", "delay"):
     assert metrics[f"ratio/{group}"] == pytest.approx(1.0, abs=1e-5)
     assert clipped[f"ratio/{group}"] == 1.0 and clipped[f"clipped_fraction/{group}"] == 1.0

@@ -21,7 +21,7 @@ import pytest
 from starleague.agent import config as agent_config
 from starleague.agent import policy
 from starleague.data import wire
-from starleague.learner import supervised, train_state, update
+from starleague.learner import supervised, terms, train_state, update
 from tests.learner.random_batches import random_batch
 from tests.learner.test_update_policy import random_params
 
@@ -76,7 +76,8 @@ def main(name: str) -> None:
     if step % 50 == 0:
       print({k: round(float(v), 3) for k, v in metrics.items() if "accuracy" in k},
             file=sys.stderr, flush=True)
-  print(json.dumps({name: float(value) for name, value in jax.device_get(metrics).items()}))
+  print(json.dumps(terms.measured(
+    {name: float(value) for name, value in jax.device_get(metrics).items()})))
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
-from starleague.agent.types import PSEUDO_REWARDS
+from starleague.agent.types import PSEUDO_REWARDS, Trajectory
 from starleague.agent.vocabulary import Arguments
-from starleague.learner import terms
+from starleague.learner import terms, train_state, update
 
 
 def batch_of(length, size=2, rewards=5):
@@ -71,14 +71,57 @@ def test_means_of_unused_arguments_are_left_out_of_the_record():
   values = jnp.full((2, 1, 7), 3.0).at[1].set(5.0)
   metrics = {name: float(value) for name, value in terms.over_used("kl", values, used).items()}
   first, second, third = terms.ARGUMENTS[:3]
-  assert metrics[f"kl/{first}"] == 4.0 and metrics[f"kl/{second}"] == 3.0
+  assert metrics[f"kl/{first}"] == 4.0 and metrics[f"kl/{second}"] == 1.5  # numerators
   assert metrics[f"kl/{third}"] == 0.0
   assert metrics[f"used/{first}"] == 1.0 and metrics[f"used/{second}"] == 0.5
   measured = terms.measured(metrics | {"loss/total": 0.0})
+  assert measured[f"kl/{first}"] == 4.0 and measured[f"kl/{second}"] == 3.0
   assert set(metrics) - set(measured) == {f"kl/{name}" for name in terms.ARGUMENTS[2:]}
   assert measured["loss/total"] == 0.0
   with pytest.raises(AssertionError, match="speed"):
     terms.over_used("speed", values, used)
+
+
+def test_means_over_learnt_steps():
+  """T = 2, n = 2, B = 2: three learnt steps. Metrics without a fraction stay as they are."""
+  weight = jnp.float32([[1, 1], [1, 0]])
+  values = jnp.float32([[[1, 2], [10, 20]], [[3, 99], [30, 99]]])
+  metrics = terms.over_learnt("ratio", values, weight, ("one", "two"))
+  metrics |= terms.over_learnt("explained_variance", jnp.float32([[0.5], [-1]]), weight, "ab")
+  found = terms.measured({name: float(value) for name, value in metrics.items()}
+                         | {"learnt_steps": 0.75})
+  assert found == {"ratio/one": 2.0, "ratio/two": 20.0, "explained_variance/a": 0.5,
+                   "explained_variance/b": -1.0, "learnt_steps": 0.75}
+  assert terms.measured({"ratio/one": 0.0, "learnt_steps": 0.0}) == {"learnt_steps": 0.0}
+  others = {"ratio/one": 3.0, "entropy/action": 2.0}  # of a companion system
+  assert terms.measured(others) == others
+  with pytest.raises(AssertionError, match="kl"):
+    terms.over_learnt("kl", values, weight, ("one", "two"))
+
+
+@pytest.mark.parametrize("devices, accumulate", [(1, 1), (1, 4), (2, 1), (2, 4), (8, 2)])
+def test_means_over_some_steps_are_those_of_the_whole_batch(devices, accumulate):
+  """Two of 48 steps are learnt, in different trajectories: most parts of the batch have none."""
+  learnt, values = np.zeros((3, 16, 7), bool), np.full((3, 16, 7), 9.0, np.float32)
+  learnt[0, 1] = learnt[2, 9] = True
+  values[0, 1], values[2, 9] = 0.5, 1.5
+
+  def loss(params, key, batch):
+    learnt, values = batch.steps
+    weight = learnt[..., 0].astype(jnp.float32)
+    metrics = terms.over_used("entropy", values, learnt) | {"learnt_steps": weight.mean()}
+    metrics |= terms.over_learnt("ratio", values[:, None, :, 0], weight, ["others"])
+    return jnp.square(params["w"]).sum(), metrics
+
+  optimizer = train_state.make_optimizer(1e-2)
+  run = update.make_update(loss, optimizer, jax.devices()[:devices], accumulate)
+  state = train_state.initial_state({"w": np.ones(3, np.float32)}, optimizer, jax.random.key(0))
+  batch = Trajectory((learnt, values), np.zeros((16, 1), np.float32))
+  _, metrics = run(run.replicate(state), run.place(batch))
+  found = terms.measured({name: float(value) for name, value in metrics.items()})
+  assert found["used/location"] == found["learnt_steps"] == pytest.approx(2 / 48)
+  assert found["entropy/location"] == pytest.approx(1.0)
+  assert found["ratio/others"] == pytest.approx(1.0)
 
 
 def test_terms_are_summed_with_the_weights_of_steps_over_all_steps():

@@ -4,10 +4,11 @@ import json
 import struct
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.learner import wandb_run
 from starleague.learner.loops.metrics_log import MetricsLog
 
@@ -85,6 +86,21 @@ def test_metrics_arrive_with_their_updates_and_a_restart_resumes_the_run(tmp_pat
     ("studies", "mini", "mini-imitation", ids["imitation"], [
       {"update": 7, "imitation/loss/total": 0.25}])]
   assert len(results.read(run_dir / results.FILE_NAME)) == 5
+
+
+def test_players_of_a_league_are_in_the_group_of_their_run(tmp_path, monkeypatch):
+  started = []
+  package = SimpleNamespace(
+    init=lambda **options: started.append((options["group"], options["name"], options["dir"]))
+    or SimpleNamespace(define_metric=lambda *_, **__: None),
+    Settings=lambda **_: None, Error=RuntimeError)
+  monkeypatch.setitem(sys.modules, "wandb", package)
+  run_dir = tmp_path / "duel"
+  player = run_files.learner_dir(run_dir, "terran-main-0")
+  wandb_run.WandbRun(run_dir, "studies", "imitation/")
+  wandb_run.WandbRun(player, "studies")
+  assert started == [("duel", "duel-imitation", str(run_dir)),
+                     ("duel", "duel-terran-main-0", str(player))]
 
 
 def test_a_run_that_cannot_start_is_one_line(tmp_path, offline, monkeypatch):

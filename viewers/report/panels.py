@@ -65,7 +65,8 @@ _SHARED = {
     _Shared("illegal", "Fraction of actions that the masks exclude, by argument"),
     _Shared("used", "Fraction of steps that use the argument")),
   "Values": (
-    _Shared("explained_variance", "Explained variance of the returns by reward"),
+    _Shared("explained_variance",
+            "Explained variance of the returns by reward, mean of batch parts"),
     _Shared("value", "Value loss by reward"),
     _Shared("mean_value", "Mean value prediction by reward"),
     _Shared("mean_reward", "Mean reward of a step"),
@@ -112,7 +113,7 @@ TITLES = {
   "loss/held_out": "Loss of held-out games",
   "loss/l2": "L2 loss",
   "value/winloss": "Value loss of the win-loss value",
-  "explained_variance/winloss": "Explained variance of the win-loss returns",
+  "explained_variance/winloss": "Explained variance of the win-loss returns, mean of batch parts",
   "mean_value/winloss": "Mean prediction of the win-loss value",
   "mean_reward/winloss": "Mean win-loss reward of a step",
   "emphasis/mean": "Mean emphatic weight",

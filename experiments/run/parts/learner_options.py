@@ -63,9 +63,11 @@ def offline_agent(parts: Parts, config: ml_collections.ConfigDict) -> LearningAg
   def initial_params() -> Any:
     if not source:
       return saved_agents.initial_params(parts, config)
-    found = saved_agents.TRAINED if (pathlib.Path(source) / run_files.CHECKPOINTS).is_dir() else (
-      saved_agents.IMITATOR)
-    return saved_agents.load(parts, pathlib.Path(source), found)[0]
+    run_dir = pathlib.Path(source)
+    # The players of a league have the checkpoints, not the league itself.
+    trained = any((run_dir / name).is_dir() for name in (run_files.CHECKPOINTS, run_files.LEARNERS))
+    found = saved_agents.TRAINED if trained else saved_agents.IMITATOR
+    return saved_agents.load(parts, run_dir, found)[0]
 
   return LearningAgent(parts.config, parts.policy, initial_params)
 

@@ -107,6 +107,16 @@ def test_a_phase_ends_at_its_seconds_those_before_a_resume_included(learning):
   assert learning.imitator._step == 13 and learning.events[-1] == "finish"
 
 
+def test_a_phase_is_over_after_its_epochs_even_if_the_last_has_fewer_batches(learning):
+  """The first epoch has 4 batches, the second 3."""
+  imitator, phase = learning.imitator, phase_of(epochs=2)
+  assert imitator._learn(phase, Batches(
+    (Position(epoch=1, batch=n + 1), Chunks(n)) for n in range(3)))
+  assert imitator.position == Position(epoch=2, seconds=30.0)
+  assert imitator._done(phase, imitator.position, 30.0) == 1.0
+  assert imitator._done(phase_of(epochs=4), imitator.position, 30.0) == 0.5  # goes on from there
+
+
 def test_evaluations_save_as_well_and_delay_the_next_checkpoint(learning):
   assert learning.imitator._learn(phase_of(epochs=9), batches(6))
   saved = [event for event in learning.events if event[0] != "update"]

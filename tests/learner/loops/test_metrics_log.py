@@ -53,12 +53,12 @@ def test_the_last_update_is_recorded_before_its_interval_is_over(tmp_path, now):
   assert speeds == [(12.0, 7, "speed/learner", 32.0)]  # 2 updates of 32 steps in 2 s
 
 
-def test_the_mean_of_an_argument_that_no_step_used_is_not_recorded(tmp_path, now):
+def test_means_are_over_the_steps_that_use_an_argument_where_there_are_any(tmp_path, now):
   with make_log(tmp_path) as log:
-    log(5, {"kl/delay": 0.0, "used/delay": 0.0, "kl/queued": 0.0, "used/queued": 0.5},
+    log(5, {"kl/delay": 0.0, "used/delay": 0.0, "kl/queued": 0.125, "used/queued": 0.5},
         Waiting(1, 0.0, 0.0))
-  assert {tag for _, _, tag, _ in rows(tmp_path)} == {
-    "used/delay", "kl/queued", "used/queued", "total/steps_learnt"}
+  assert {tag: value for _, _, tag, value in rows(tmp_path)} == {
+    "used/delay": 0.0, "kl/queued": 0.25, "used/queued": 0.5, "total/steps_learnt": 160.0}
 
 
 def test_tags_have_the_phase_and_a_group(tmp_path, now):

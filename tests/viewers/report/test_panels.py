@@ -53,7 +53,8 @@ def test_offline_learning_has_a_section_whose_titles_differ():
   assert titles == [
     "Accuracy by argument", "Cross-entropy by argument, nats", "Policy-gradient loss by argument",
     "KL divergence from the behaviour policy by argument, nats", "Total loss",
-    "Value loss of the win-loss value", "Explained variance of the win-loss returns",
+    "Value loss of the win-loss value",
+    "Explained variance of the win-loss returns, mean of batch parts",
     "Mean prediction of the win-loss value", "Mean win-loss reward of a step",
     "Mean emphatic weight", "KL loss to the behaviour policy"]
   assert [panel.share for panel in section.panels] == [True] + [False] * 10

@@ -90,7 +90,7 @@ def decode(data: bytes, entries: bool = True) -> Recording:
   """
   try:
     recorded = mpq.Archive(data).read(mpq.RECORDING)
-    if recorded is None:
+    if not recorded:
       raise ValueError(f"an archive without {mpq.RECORDING}: no game of Skirmish")
     with gzip.GzipFile(fileobj=io.BytesIO(recorded)) as file:
       settings = json.loads(file.readline(_MOST_BYTES))

@@ -1,8 +1,12 @@
 """Options of learners from a run's config."""
 
+import numpy as np
 import pytest
 
+from starleague import agent
+from starleague.common import run_files
 from starleague.common.errors import UserError
+from starleague.data import checkpoints
 from starleague.experiments.run.config import ranges, settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
@@ -85,3 +89,15 @@ def test_methods_that_improve_need_a_clone(tmp_path):
   config = settings.complete({"offline": {"method": "winners", "behaviour": str(tmp_path)}})
   with pytest.raises(UserError, match="has no weights 'imitation'"):
     learner_options.offline_agent(registry.make_parts(config), config).initial_params()
+
+
+def test_the_behaviour_policy_of_a_league_is_its_trained_main_agent(tmp_path):
+  """Not its imitator, which `train` and `league` leave beside the players."""
+  settings.save(settings.complete({"league": {"composition": "zerg:1:0:0"}}), tmp_path)
+  player = run_files.learner_dir(tmp_path, "zerg-main-0") / run_files.CHECKPOINTS
+  for folder, value in ((player, 2.0), (tmp_path / run_files.IMITATED, 1.0)):
+    checkpoints.save_params(
+      folder / f"{7:012d}", {"m": {"w": np.full(2, value)}}, agent.mini(), 7)
+  config = settings.complete({"offline": OFFLINE | {"behaviour": str(tmp_path)}})
+  params = learner_options.offline_agent(registry.make_parts(config), config).initial_params()
+  assert params["m"]["w"].tolist() == [2.0, 2.0]

@@ -8,6 +8,8 @@ import ml_collections
 
 from starleague.experiments.configs import small
 
+_STATIC_DEFENCE = ("Bunker", "MissileTurret", "PhotonCannon", "SpineCrawler", "SporeCrawler")
+
 
 def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
   """Returns the config of a run; see `mini.get_config`."""
@@ -21,7 +23,9 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
       "self_play": 0.0,
       "uniform": 0.3,
       "race_matchmaking": "squared",
-      "draw_reward": -0.5,
+      # Draws count as losses: an attack on static defence that may fail pays.
+      "draw_reward": -1.0,
+      "objective": "+".join(f"lost.{name}:0.02" for name in _STATIC_DEFENCE),
       # What the agent sees decides its plan, not z.
       "pseudo_probability": 0.0,
     },

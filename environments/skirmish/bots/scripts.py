@@ -24,7 +24,7 @@ LEAST_MMR, MOST_MMR = 2000, 7000  # of demonstrators
 # steps of Elo are equal, docs/skirmish.md has them.
 _MINI_PARTS = {mmr: (mmr - LEAST_MMR) / (MOST_MMR - LEAST_MMR)
                for mmr in range(LEAST_MMR, MOST_MMR + 1, 1000)}
-_PARTS = {2000: 0.0, 3000: 0.092, 4000: 0.172, 5000: 0.251, 6000: 0.345, 7000: 1.0}
+_PARTS = {2000: 0.0, 3000: 0.082, 4000: 0.168, 5000: 0.254, 6000: 0.389, 7000: 1.0}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,8 +20,8 @@ from starleague.environments.skirmish.rules.state.arrays import Array
 from starleague.environments.skirmish.rules.tables import constants, tables
 
 LEAST_MMR, MOST_MMR = 2000, 7000  # of demonstrators
-# Part of the way from the weakest to the strongest skill, by MMR. Those of `default` were measured:
-# steps of Elo are equal, docs/skirmish.md has them.
+# Part of the way from the weakest to the strongest skill, by MMR. Those of `default` were chosen
+# for nearly equal steps of Elo, which docs/skirmish.md has.
 _MINI_PARTS = {mmr: (mmr - LEAST_MMR) / (MOST_MMR - LEAST_MMR)
                for mmr in range(LEAST_MMR, MOST_MMR + 1, 1000)}
 _PARTS = {2000: 0.0, 3000: 0.082, 4000: 0.168, 5000: 0.254, 6000: 0.389, 7000: 1.0}

@@ -135,6 +135,10 @@ class LeagueClient:
     """Stores the agent steps of a player's policy; see `Coordinator.set_steps`."""
     self._call("set_steps", m.StepsRequest(player, steps))
 
+  def training_time(self, seconds: float) -> float:
+    """Returns the seconds that the league has trained; see `Coordinator.training_time`."""
+    return self._call("training_time", m.TimeRequest(seconds))
+
   def progress(self, player: str) -> Progress:
     """Returns the progress of a learning player."""
     return self._call("progress", m.PlayerRequest(player))

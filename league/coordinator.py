@@ -5,12 +5,10 @@ file: whatever it has answered is on disk, and a killed coordinator resumes from
 players by name only: learners store, copy and reset the parameters on its orders.
 """
 
-import fcntl
 import os
-import pathlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from starleague.league import evaluation, league_file, matchmaking, players
 from starleague.league.assigning import Assigner
@@ -93,7 +91,7 @@ class Coordinator:
         main agent, or an existing run has lost its file. Nothing is changed.
       DatabaseFileError: the file is damaged, is no league's or has another version.
     """
-    self._held = _hold(path)
+    self._held = league_file.hold(path)
     try:
       self._open(path, list(initial), decay, clock, options)
     except BaseException:
@@ -353,6 +351,19 @@ class Coordinator:
     """
     self._count([], {name: steps})
 
+  def training_time(self, seconds: float) -> float:
+    """Returns the seconds that the league has trained: those of the learner with the most.
+
+    Whole seconds are stored, also over restarts.
+
+    Args:
+      seconds: that the caller, a learner, has trained.
+
+    Raises:
+      LeagueError: `seconds` is no time.
+    """
+    return self._orders.training_time(seconds)
+
   def flush(self) -> None:
     """Writes the assignments that are not on disk yet, and ends leases that are over."""
     self.leases.expire()
@@ -382,18 +393,3 @@ class Coordinator:
     finally:
       self.payoff.close()
       self._held.close()
-
-
-def _hold(path: str | os.PathLike) -> IO[bytes]:
-  """Returns an open file that is locked while this object holds the league; a kill unlocks it."""
-  # Not the league's file itself: closing a second descriptor of it would end SQLite's locks.
-  path = pathlib.Path(path)
-  path.parent.mkdir(parents=True, exist_ok=True)
-  held = open(path.with_name(path.name + ".lock"), "ab")
-  try:
-    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-  except BlockingIOError:
-    held.close()
-    raise LeagueError(f"Another coordinator holds the league in {path}. End it, or connect to it "
-                      "as a client.") from None
-  return held

@@ -4,11 +4,12 @@ The payoff shares the file. Methods that change it take the connection of a tran
 read, also while another process serves the league.
 """
 
+import fcntl
 import os
 import pathlib
 import sqlite3
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from starleague.common import run_files
 from starleague.common.database import Database
@@ -190,6 +191,25 @@ def check_kept(path: str | os.PathLike) -> None:
       state = "is empty" if path.exists() else "is missing"
       raise LeagueError(f"{path} {state}, expected the league of an existing run: {folder} has "
                         "content. Restore the file from a mirror, or choose another --run.")
+
+
+def hold(path: str | os.PathLike) -> IO[bytes]:
+  """Locks a league's file for this process, until the returned file is closed; a kill unlocks it.
+
+  Raises:
+    LeagueError: another process holds it.
+  """
+  # Not the league's file itself: closing a second descriptor of it would end SQLite's locks.
+  path = pathlib.Path(path)
+  path.parent.mkdir(parents=True, exist_ok=True)
+  held = open(path.with_name(path.name + ".lock"), "ab")
+  try:
+    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError:
+    held.close()
+    raise LeagueError(f"Another coordinator holds the league in {path}. End it, or connect to it "
+                      "as a client.") from None
+  return held
 
 
 def open_league_file(path: str | os.PathLike) -> LeagueFile:

@@ -18,7 +18,7 @@ from starleague.league.players import LeagueError, Player
 from starleague.league.reporting import GamesReport, Receipt
 from starleague.league.shared_files import PIECE_BYTES, FileEntry
 
-SERVICE = "starleague.League2"  # the number changes with the messages
+SERVICE = "starleague.League3"  # the number changes with the messages
 MAX_BYTES = 16 * 2 ** 20
 _MOST_SHOWN = 80  # characters of a refused value
 
@@ -86,6 +86,12 @@ class StepsRequest(msgspec.Struct, forbid_unknown_fields=True):
 
   name: Name
   steps: int
+
+
+class TimeRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.training_time`."""
+
+  seconds: float
 
 
 class OrdersRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -167,6 +173,7 @@ METHODS = {
   "report_games": Method(ReportRequest, list[list[Receipt]]),
   "report_many": Method(ResultsRequest, list[Order]),
   "set_steps": Method(StepsRequest, Nothing),
+  "training_time": Method(TimeRequest, float),
   "progress": Method(PlayerRequest, Progress),
   "orders": Method(OrdersRequest, list[Order]),
   "complete": Method(CompleteRequest, Player),

@@ -1,14 +1,24 @@
 """Orders to learners: snapshots and resets, when a player's rule requires them."""
 
+import math
+
 import numpy as np
 
 from starleague.league import league_file, payoff, players
 from starleague.league.league_file import LeagueFile, Order, Progress
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
-from starleague.league.players import Player, SnapshotRule, SnapshotRules, UnknownPlayerError
+from starleague.league.players import (
+  LeagueError,
+  Player,
+  SnapshotRule,
+  SnapshotRules,
+  UnknownPlayerError,
+)
 
 _RESET = 1  # stream of random numbers; 0 is that of matches
+_TRAINING_SECONDS = "training_seconds"  # counter
+_MOST_SECONDS = 2.0 ** 53  # all whole seconds below are exact
 
 
 class Orders:
@@ -31,6 +41,7 @@ class Orders:
     self._file = LeagueFile(self._database)
     self._progress = self._file.progress()
     self._open = {order.id: order for order in self._file.orders()}
+    self._seconds = float(self._file.counter(_TRAINING_SECONDS))
 
   def progress(self, name: str) -> Progress:
     """Returns the progress of a learning player; raises LeagueError for other players."""
@@ -44,6 +55,18 @@ class Orders:
     with self._database.lock:
       progress = self.progress(name)
       self._progress[name] = progress._replace(steps=max(progress.steps, steps))
+
+  def training_time(self, seconds: float) -> float:
+    """Returns the league's training time; see `Coordinator.training_time`."""
+    if not 0.0 <= seconds < _MOST_SECONDS:  # NaN too
+      raise LeagueError(f"The training time is {seconds} s, expected a time from 0 to "
+                        f"{_MOST_SECONDS:.0e}.")
+    with self._database.lock:
+      before, self._seconds = self._seconds, max(self._seconds, float(seconds))
+      if math.floor(self._seconds) > math.floor(before):
+        with self._database.transaction() as connection:
+          league_file.set_counter(connection, _TRAINING_SECONDS, math.floor(self._seconds))
+      return self._seconds
 
   def open(self, name: str | None = None) -> list[Order]:
     """Returns the open orders, oldest first: of one player, or of all."""

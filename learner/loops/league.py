@@ -266,7 +266,9 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
     for learner in learners:
       learner.open(stack, stop)
     mains = {player.name for player in players if player.kind == league_players.MAIN}
-    _take_turns(learners, client, options, process.run_dir, stop, report, mains)
+    # Learners of some players end together: a table that none reads would stop the actors.
+    league_time = _own_time if report is not None else client.training_time
+    _take_turns(learners, client, options, process.run_dir, stop, report, mains, league_time)
     for learner in learners:  # their threads end together
       learner.end_batches()
   for learner in learners:
@@ -304,15 +306,22 @@ def _report(process: LearnerProcess, updates: int, learnt: int, rate: float) -> 
     results.Row(seconds, updates, "speed/learner", rate)])
 
 
+def _own_time(seconds: float) -> float:
+  """Returns a learner's training time as the league's: it trains all players."""
+  return seconds
+
+
 def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
                 options: ReinforcementOptions, run_dir: pathlib.Path, stop: threading.Event,
                 report: Callable[[int, int, float], None] | None,
-                mains: Collection[str] = ()) -> None:
+                mains: Collection[str] = (),
+                league_time: Callable[[float], float] = _own_time) -> None:
   """Updates whichever player has a batch, until time or updates are over or `stop` is set.
 
   The time counts from the first update: before it actors compile. `mains` are main agents.
+  `league_time` takes this learner's training time, and returns the league's.
   """
-  before = max(learner.trained_seconds for learner in learners)
+  before = league_time(max(learner.trained_seconds for learner in learners))
   if before >= options.league_seconds or _have_updates(learners, options, mains):
     return  # resumed after its end
   asked = arrived = time.monotonic()
@@ -326,7 +335,9 @@ def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
         updates = sum(learner.step for learner in learners)
         report(updates, learnt, (learnt - steps) / (now - asked))
       asked, steps = now, learnt
-      done = before + (now - begun if begun else 0.0)
+      own = before + (now - begun if begun else 0.0)
+      done = league_time(own)
+      before += done - own
       for learner in learners:
         learner.trained_seconds = done
         learner.execute_orders(client)

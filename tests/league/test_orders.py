@@ -1,4 +1,6 @@
-"""Orders: snapshots after a timeout, resets and their probability, the player that is ordered."""
+"""Orders: snapshots after a timeout, resets and their probability, the player; training time."""
+
+import threading
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ import pytest
 from starleague.league import players
 from starleague.league.coordinator import Coordinator, Order
 from starleague.league.payoff import DRAW, LOSS
-from starleague.league.players import Player
+from starleague.league.players import LeagueError, Player
 from tests.league.leagues import EXPLOITER, FIRST, HUNTER, MAIN, result, start
 
 
@@ -55,3 +57,42 @@ def test_a_report_orders_snapshots_of_the_home_player_only(league):
   assert league.report(result(1, MAIN, EXPLOITER, LOSS), steps=50) is None
   assert league.orders() == []
   assert league.report(result(2, FIRST, EXPLOITER, LOSS)) is None  # a snapshot never changes
+
+
+def test_the_learner_that_has_trained_longest_counts(league):
+  assert [league.training_time(seconds) for seconds in (0.0, 12.75, 7.0, 13.0)] == [
+    0.0, 12.75, 12.75, 13.0]
+
+
+def test_whole_seconds_outlive_the_coordinator(tmp_path):
+  with_time = start(tmp_path / "league.sqlite")
+  with_time.training_time(41.875)
+  with_time.close()
+  again = start(tmp_path / "league.sqlite")
+  assert again.training_time(0.0) == 41.0
+  assert again.training_time(41.25) == 41.25
+  again.close()
+
+
+@pytest.mark.parametrize("seconds", [-0.5, float("nan"), float("inf")])
+def test_no_time_is_refused(league, seconds):
+  league.training_time(5.0)
+  with pytest.raises(LeagueError, match=f"training time is {seconds} s, expected a time from 0 to"):
+    league.training_time(seconds)
+  assert league.training_time(0.0) == 5.0
+
+
+def test_threads_see_no_time_that_falls(league):
+  seen = [[] for _ in range(4)]
+
+  def report(found, start):
+    found.extend(league.training_time(start + 4 * number) for number in range(50))
+
+  threads = [threading.Thread(target=report, args=(found, start))
+             for start, found in enumerate(seen)]
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join()
+  assert all(found == sorted(found) for found in seen)
+  assert league.training_time(0.0) == 199.0

@@ -21,6 +21,7 @@ def test_a_whole_league_through_messages(league, client):
   assert league.replays()[0].path == "replay.json"
   assert client.scores(EXPLOITER, [MAIN, FIRST]) == [1, .5]
   client.set_steps(EXPLOITER, 150)
+  assert [client.training_time(seconds) for seconds in (3.5, 2.0)] == [3.5, 3.5]
   client.release([two])
   assert client.matches(EXPLOITER, 1) == [two]
   order, = client.report_many([GameResult("x", EXPLOITER, MAIN, WIN, 0.)])
@@ -57,6 +58,8 @@ def request(**changes):
   ("__init__", "{}", "Unknown method '__init__'"),
   ("set_steps", '{"name": "zerg-main-0", "steps": 1e30}', r"Expected `int`, got `float`|range"),
   ("set_steps", '{"name": "zerg-main-0", "steps": -1}', "steps is -1"),
+  ("training_time", '{"seconds": -1.0}', r"training time is -1.0 s, expected a time from 0"),
+  ("training_time", '{"seconds": 1e300}', r"training time is 1e\+300 s, expected a time from 0"),
   ("report_games", '{"reports": [[["1-1", "zerg-main-0", "x", "pfsp", false, 1], []]], '
    '"holder": "a"}', "has no player 'x'"),
   ("report_games", '{"reports": [[["1-1"], []]], "holder": "a"}', r"at `\$.reports\[0\]\[0\]`"),

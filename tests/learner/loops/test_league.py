@@ -165,6 +165,36 @@ def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch
   assert now[0] == 150.0 and player.trained_seconds == 50.0
 
 
+def test_a_learner_that_began_later_ends_with_the_others(tmp_path, monkeypatch):
+  """Another learner has trained for 38 s at 5 s of this one, then is killed: the time goes on."""
+  now, answers = [100.0], iter([0.0, 38.0])
+  monkeypatch.setattr(time, "monotonic", lambda: now[0])
+  asked = []
+
+  def league_time(seconds):
+    asked.append(seconds)
+    return max(seconds, next(answers, 0.0))
+
+  def advance():
+    now[0] += 5.0
+    return True
+
+  player = SimpleNamespace(name="main", step=0, steps=0, trained_seconds=0.0, advance=advance,
+                           batches=SimpleNamespace(ready=True), execute_orders=lambda client: None)
+  options = reinforcement_options(league_seconds=50.0)
+  league._take_turns([player], None, options, tmp_path, threading.Event(), None, (), league_time)
+  assert asked == [0.0, 5.0, 43.0, 48.0, 53.0] and player.trained_seconds == 53.0
+
+
+def test_a_learner_that_begins_after_the_end_has_no_turn(tmp_path):
+  player = SimpleNamespace(name="main", step=0, steps=0, trained_seconds=0.0,
+                           batches=SimpleNamespace(ready=True))  # `advance` is missing
+  league._take_turns(
+    [player], None, reinforcement_options(league_seconds=50.0), tmp_path, threading.Event(), None,
+    (), lambda seconds: 50.0)
+  assert player.step == 0
+
+
 def test_the_batches_of_all_players_end_before_any_is_waited_for(tmp_path, monkeypatch):
   """Each wait for a thread inside Reverb takes its whole deadline."""
   log = []
@@ -189,7 +219,7 @@ def test_the_batches_of_all_players_end_before_any_is_waited_for(tmp_path, monke
   monkeypatch.setattr(league.stopping, "end_at_once", lambda: None)
   monkeypatch.setattr(league.stopping, "stop_event", threading.Event)
   client = SimpleNamespace(
-    close=lambda: log.append("client"),
+    close=lambda: log.append("client"), training_time=None,
     players=lambda: [SimpleNamespace(name=name, learns=True, kind="main") for name in "ab"])
   process = SimpleNamespace(run_dir=tmp_path)
   assert league.learn(None, reinforcement_options(), process, client, ["a", "b"])

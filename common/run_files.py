@@ -4,6 +4,7 @@ import pathlib
 
 PLAYER = "main"  # the player of a run that trains one agent
 INITIAL = "initial"  # snapshot of the initial weights, the teacher of reinforcement learning
+STAGES = "stages"  # snapshots of the weights that stages after the first began from
 CHECKPOINTS = "checkpoints"  # of the run's agent, or of a league's player
 LEARNERS = "learners"  # of a league: a directory for each learning player
 PLAYERS = "players"  # of a league: a snapshot for each historical player

@@ -63,6 +63,8 @@ class ReinforcementOptions:
     accumulate: parts of a device's share of a batch, processed in turn.
     learning_rate: at the start.
     final_rate: over `learning_rate`, at the end of a linear decay; a league's rate is constant.
+    stages: equal parts of the training. Each has a decay of its own, and its teacher is the agent
+      at its start. A league has one.
     b1, b2, eps: of Adam.
     max_norm: of gradients; 0: no clipping.
     opponent_values: whether the value functions observe the opponent.
@@ -89,6 +91,7 @@ class ReinforcementOptions:
   accumulate: int
   learning_rate: float
   final_rate: float
+  stages: int
   b1: float
   b2: float
   eps: float

@@ -40,6 +40,15 @@ def _open_batches(agent: LearningAgent, options: ReinforcementOptions, process: 
     yield batches
 
 
+def _compile(learner: reinforcement_setup.Learner, agent: LearningAgent,
+             options: ReinforcementOptions, duties: chief.ChiefDuties) -> None:
+  """Compiles the update while actors compile and play."""
+  duties.report_setup("compiling the update")
+  with compiling.without_collection():
+    reinforcement_setup.compile_ahead(learner, agent, options)
+  duties.report_setup("waiting for trajectories")
+
+
 def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerProcess) -> bool:
   """Trains until a host is stopped, or the run's training time or updates are over, then saves.
 
@@ -59,10 +68,7 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
   state, step = learner.state, int(update.unreplicate(learner.state.step))
   duties = chief.ChiefDuties(options, process, saved)
   duties.publish(state, step)
-  duties.report_setup("compiling the update")
-  with compiling.without_collection():
-    reinforcement_setup.compile_ahead(learner, agent, options)
-  duties.report_setup("waiting for trajectories")
+  _compile(learner, agent, options, duties)
   stop = stopping.stop_event()
   watch = reinforcement_setup.make_guard(agent, options, process.run_dir)
   begun: float | None = None  # time of the first update: training time counts from it
@@ -77,11 +83,17 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
   def publish() -> None:  # also while no batch comes: a restarted data server has no parameters
     duties.publish(state, step)
 
+  def save(now: bool = False) -> None:
+    duties.save(state, step, trained(), now=now, extra={"stage": learner.stage})
+
   with contextlib.suppress(transport.StoppedError), \
       _open_batches(agent, options, process, learner.update.place, stop, publish) as batches:
     left = max(0, options.updates - step) if options.updates else None
     for batch, share in hosts.agreed(
         itertools.islice(batches, left), done, learner.update.make_vote()):
+      if reinforcement_setup.stage_at(options, share) > learner.stage:
+        learner = reinforcement_setup.begin_stage(learner, state, share, agent, options, process)
+        save(now=True)
       rate = reinforcement_setup.learning_rate(options, share)
       state = train_state.with_learning_rate(state, rate)
       state, values = learner.update(state, batch, learner.teacher, learner.factors)
@@ -91,9 +103,9 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
       if duties.log(step, {**values, "learning_rate": rate}, batches.waiting()):
         duties.report_training(step, trained())
       publish()
-      duties.save(state, step, trained())
+      save()
     watch.finish()
-  duties.save(state, step, trained(), now=True)
+  save(now=True)
   duties.close()
   logging.info("stopped update=%d", step)
   return learner.update.make_vote()(float(stop.is_set()))() < 1.0

@@ -2,6 +2,7 @@
 
 import functools
 import pathlib
+import shutil
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from starleague.agent.config import AgentConfig
 from starleague.common import errors, files, run_files
 from starleague.data import checkpoints, wire
 from starleague.learner import flat, guard, objective, train_state, update, warm_up
-from starleague.learner.loops.options import LearningAgent, ReinforcementOptions
+from starleague.learner.loops.options import LearnerProcess, LearningAgent, ReinforcementOptions
 from starleague.learner.weights import Factors
 
 NO_CHANGE = Factors(*[np.ones((), np.float32)] * len(Factors._fields))
@@ -29,6 +30,7 @@ class Learner(NamedTuple):
   state: train_state.TrainState  # replicated
   teacher: Any  # replicated parameters, () where the objective needs none
   trained_seconds: float  # by earlier processes of the run
+  stage: int = 0  # its number; see `begin_stage`
   factors: Any = ()  # replicated `weights.Factors`; () without a population
   extra: Mapping[str, Any] = MappingProxyType({})  # of the checkpoint it was restored from
 
@@ -70,14 +72,22 @@ def make_optimizer(params: Any,
   return optax.inject_hyperparams(warmed_up)(learning_rate=options.learning_rate)
 
 
+def stage_at(options: ReinforcementOptions, done: float) -> int:
+  """Returns the number of the stage at a share of the training, 0 to 1."""
+  return min(int(done * options.stages), options.stages - 1)
+
+
 def learning_rate(options: ReinforcementOptions, done: float) -> float:
   """Returns the learning rate, which falls linearly as in IMPALA (Espeholt et al. 2018, Table G.1).
+
+  It falls again in each stage.
 
   Args:
     options: of the learner.
     done: the share of the training that is over, 0 to 1.
   """
-  return options.learning_rate * (1.0 - (1.0 - options.final_rate) * done)
+  of_stage = done * options.stages - stage_at(options, done)
+  return options.learning_rate * (1.0 - (1.0 - options.final_rate) * of_stage)
 
 
 def initial_snapshot(agent: LearningAgent, run_dir: pathlib.Path) -> Any:
@@ -123,11 +133,56 @@ def make_learner(agent: LearningAgent, options: ReinforcementOptions, run_dir: p
   run = update.make_update(
     make_loss(agent, options), optimizer, accumulate=options.accumulate,
     batch_axes=wire.BATCH_AXES)
-  teacher = params if options.weights.uses_teacher else ()
   several = jax.process_count() > 1  # the broadcast between hosts takes six seconds to compile
+  stage = run.replicate(np.int32(extra.get("stage", 0)), from_first=several)
+  teacher = _teacher(params, agent, options, run_dir, extra.get("stage", 0))
   return Learner(run, run.replicate(state, from_first=several),
                  run.replicate(teacher, from_first=several), trained,
+                 int(update.unreplicate(stage)),
                  run.replicate(NO_CHANGE) if options.population else (), extra)
+
+
+def _teacher(initial: Any, agent: LearningAgent, options: ReinforcementOptions,
+             run_dir: pathlib.Path, stage: int) -> Any:
+  """Returns the teacher of a stage: the initial parameters in the first one; () if none is used."""
+  if not options.weights.uses_teacher:
+    return ()
+  if not stage:
+    return initial
+  with errors.final(*checkpoints.UNUSABLE, FileNotFoundError):
+    return checkpoints.load_params(_stage_path(run_dir, stage), agent.config)
+
+
+def _stage_path(run_dir: pathlib.Path, stage: int) -> pathlib.Path:
+  """Returns the snapshot of the weights that a stage began from."""
+  return run_dir / run_files.STAGES / str(stage)
+
+
+def begin_stage(learner: Learner, state: train_state.TrainState, done: float, agent: LearningAgent,
+                options: ReinforcementOptions, process: LearnerProcess) -> Learner:
+  """Returns the learner in another stage: the agent itself becomes its teacher.
+
+  The first host saves these weights. If it is killed before the next checkpoint, the stage begins
+  again.
+
+  Args:
+    learner: of the stage before.
+    state: its newest state.
+    done: the share of the training that is over.
+    agent: that learns.
+    options: of the learner.
+    process: its place in the run.
+  """
+  stage, params = stage_at(options, done), update.unreplicate(state.params)
+  path = _stage_path(process.run_dir, stage)
+  if jax.process_index() == 0:
+    if path.exists():
+      shutil.rmtree(path)
+    checkpoints.save_params(path, params, agent.config, int(update.unreplicate(state.step)))
+  # A copy: the update donates its state.
+  teacher = learner.update.replicate(params) if learner.teacher != () else ()
+  logging.info("stage=%d", stage)
+  return learner._replace(teacher=teacher, stage=stage)
 
 
 def reset(learner: Learner, agent: LearningAgent, options: ReinforcementOptions,

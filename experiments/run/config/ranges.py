@@ -84,6 +84,7 @@ RANGES = {
   "learner.accumulate": COUNT,
   "learner.learning_rate": POSITIVE,
   "learner.final_rate": FRACTION,
+  "learner.stages": COUNT,
   "learner.b1": DECAY,
   "learner.b2": DECAY,
   "learner.eps": POSITIVE,

@@ -76,6 +76,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     "league.seconds": _UNLIMITED, "league.exploiter_minimax": minimax,
     "league.exploiter_goals": pursue, "league.objectives": "", "league.own_matchmaking": "",
     "league.snapshots_z": False, "league.main_updates": 0, "learner.updates": updates,
+    "learner.stages": 1,
     # One process counts the updates of all exploiters.
     "cluster.learners": settings.ONE, "cluster.learner_hosts": 1})
 

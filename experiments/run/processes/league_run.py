@@ -50,6 +50,10 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise settings.SettingsError(
       "config key 'cluster.learner_hosts' must be 1 in a league, found "
       f"{config.cluster.learner_hosts}: each learning player is trained by one process.")
+  if config.learner.stages != 1:
+    raise settings.SettingsError(
+      f"config key 'learner.stages' must be 1 in a league, found {config.learner.stages}: all "
+      "players keep the imitator as their teacher.")
 
 
 def _check_composition(config: ml_collections.ConfigDict) -> None:

@@ -40,13 +40,12 @@ def calls(monkeypatch):
       state = SimpleNamespace(step=state.step + 1)
       return state, {"loss": float(batch)}
 
-  learner = SimpleNamespace(
-    update=Update(), state=SimpleNamespace(step=np.int32(3)), teacher="teacher", factors=(),
-    trained_seconds=0.0)
+  learner = reinforcement.reinforcement_setup.Learner(
+    Update(), SimpleNamespace(step=np.int32(3)), "teacher", 0.0)
   duties = SimpleNamespace(
     publish=lambda state, step: calls.append(("publish", int(state.step), int(step))),
-    report_setup=called("setup"), save=lambda state, step, trained, now=False: calls.append(
-      ("save", int(state.step), int(step), now)),
+    report_setup=called("setup"), save=lambda state, step, trained, now, extra: calls.append(
+      ("save", int(state.step), int(step), now, *extra.values())),
     log=lambda step, values, waiting: calls.append(("log", int(step), values)) or True,
     report_training=lambda step, trained: calls.append(("report", int(step))),
     close=called("close"))
@@ -103,7 +102,7 @@ def test_learning_ends_at_the_updates_of_the_run_and_is_saved(tmp_path, monkeypa
   assert named(calls, "check", "finish") == [("check", 0), ("check", 1), ("finish",)]
   assert named(calls, "publish") == [("publish", 3, 3), ("publish", 4, 4), ("publish", 5, 5)]
   assert named(calls, "save") == [
-    ("save", 4, 4, False), ("save", 5, 5, False), ("save", 5, 5, True)]
+    ("save", 4, 4, False, 0), ("save", 5, 5, False, 0), ("save", 5, 5, True, 0)]
   assert named(calls, "report") == [("report", 4), ("report", 5)]
   assert [name for name, *_ in calls[-2:]] == ["save", "close"]
   assert ("data closed",) in calls[:-2]
@@ -126,17 +125,31 @@ def test_the_learning_rate_falls_with_the_share_of_updates(tmp_path, monkeypatch
   np.testing.assert_allclose(rates, [8 - 4 * 0.6, 8 - 4 * 0.6])
 
 
+def test_a_stage_begins_with_another_teacher_and_is_saved(tmp_path, monkeypatch, calls):
+  """Update 3 of 8 is in the first half. Votes precede updates: the second half begins after 5."""
+  setup = reinforcement.reinforcement_setup
+  monkeypatch.setattr(setup, "begin_stage", lambda learner, state, done, *_: learner._replace(
+    teacher=f"update {state.step}", stage=setup.stage_at(_[1], done)))
+  learn(tmp_path, monkeypatch, range(10), updates=8, stages=2)
+  assert [(batch, teacher) for _, batch, teacher, _ in named(calls, "update")] == [
+    (0, "teacher"), (1, "teacher"), (2, "update 5"), (3, "update 5"), (4, "update 5")]
+  saves = named(calls, "save")
+  assert saves[1:4] == [("save", 5, 5, False, 0), ("save", 5, 5, True, 1), ("save", 6, 6, False, 1)]
+  rates = [values["learning_rate"] for _, _, values in named(calls, "log")]
+  np.testing.assert_allclose(rates, [8 - 4 * 0.75, 8 - 4 * 0.75, 8, 8 - 4 * 0.25, 8 - 4 * 0.5])
+
+
 def test_a_stopped_learner_saves_without_an_update(tmp_path, monkeypatch, calls):
   assert learn(tmp_path, monkeypatch, range(10), stopped=True) is False
   assert named(calls, "update") == []
-  assert named(calls, "save") == [("save", 3, 3, True)]
+  assert named(calls, "save") == [("save", 3, 3, True, 0)]
   assert calls[-1] == ("close",)
 
 
 def test_learning_ends_when_the_data_do(tmp_path, monkeypatch, calls):
   assert learn(tmp_path, monkeypatch, range(2)) is True
   assert len(named(calls, "update")) == 2
-  assert named(calls, "save")[-1] == ("save", 5, 5, True)
+  assert named(calls, "save")[-1] == ("save", 5, 5, True, 0)
 
 
 def test_a_learner_that_waits_publishes_its_parameters_again(tmp_path, monkeypatch, calls):

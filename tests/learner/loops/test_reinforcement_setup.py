@@ -1,5 +1,6 @@
 """The learner's parts from a run's config."""
 
+import shutil
 from typing import NamedTuple
 
 import jax
@@ -8,13 +9,16 @@ import numpy as np
 import pytest
 
 from starleague.agent import baselines, pretrained
+from starleague.agent import config as agent_config
 from starleague.common import run_files
 from starleague.common.errors import FinalError
+from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
 from starleague.learner import train_state, update
 from starleague.learner.loops import reinforcement_setup
+from starleague.learner.loops.options import LearnerProcess, LearningAgent
 from tests.learner.loops.options import reinforcement_options
 
 
@@ -22,6 +26,45 @@ from tests.learner.loops.options import reinforcement_options
 def test_the_learning_rate_falls_linearly(done, expected):
   options = reinforcement_options(learning_rate=8e-4, final_rate=0.25)
   assert reinforcement_setup.learning_rate(options, done) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("done, stage, expected", [
+  (0.0, 0, 8e-4), (0.25, 0, 5e-4), (0.5, 1, 8e-4), (0.75, 1, 5e-4), (1.0, 1, 2e-4)])
+def test_the_learning_rate_falls_in_each_stage(done, stage, expected):
+  options = reinforcement_options(learning_rate=8e-4, final_rate=0.25, stages=2)
+  assert reinforcement_setup.stage_at(options, done) == stage
+  assert reinforcement_setup.learning_rate(options, done) == pytest.approx(expected)
+
+
+def test_a_stage_has_the_agent_as_teacher_also_after_a_restart(tmp_path):
+  """It begins twice: the first time, a kill prevented the checkpoint."""
+  config = agent_config.mini()
+  agent = LearningAgent(config, None, lambda: {"head": {"w": np.zeros(3, np.float32)}})
+  options = reinforcement_options(stages=2, learning_rate=0.1)
+
+  def resumed():
+    saved = checkpoints.Checkpoints(tmp_path / run_files.CHECKPOINTS, config, 3)
+    return reinforcement_setup.make_learner(agent, options, tmp_path, saved), saved
+
+  def teacher_of(learner):
+    return update.unreplicate(learner.teacher)["head"]["w"].tolist()
+
+  learner, _ = resumed()
+  for value in (1.0, 2.0):
+    host = update.unreplicate(learner.state)._replace(
+      params={"head": {"w": np.full(3, value, np.float32)}})
+    begun = reinforcement_setup.begin_stage(
+      learner, learner.update.replicate(host), 0.6, agent, options,
+      LearnerProcess(tmp_path, "", 0.0))
+    assert (begun.stage, teacher_of(begun)) == (1, [value] * 3)
+    again, saved = resumed()
+    assert (again.stage, teacher_of(again)) == (0, [0.0] * 3)
+  saved.save(1, host, {"trained_seconds": 6.0, "stage": 1})
+  again, _ = resumed()
+  assert (again.stage, again.trained_seconds, teacher_of(again)) == (1, 6.0, [2.0] * 3)
+  shutil.rmtree(tmp_path / run_files.STAGES)
+  with pytest.raises(FinalError, match=f"{run_files.STAGES}/1"):
+    resumed()
 
 
 def test_training_may_start_from_pretrained_weights(tmp_path):

@@ -66,6 +66,11 @@ def test_one_learner_counts_the_updates_of_all_exploiters(parts, key, value, exp
   assert found[key] == expected and found["cluster.learner"] == "CPU:4"
 
 
+def test_exploiters_of_a_run_in_stages_have_one(parts):
+  source = settings.complete(config_of().to_dict(), {"learner.stages": 2})
+  assert robustness.exploiting(source, parts, False, 2, 400).learner.stages == 1
+
+
 def test_exploiters_play_the_race_of_a_leagues_main_agent(parts):
   several = parts._replace(races=(1, 2, 3))
   config = config_of(**{"league.composition": "zerg:1:1:2,terran:1:0:0"})

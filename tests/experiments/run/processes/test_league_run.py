@@ -60,6 +60,7 @@ def test_the_default_config_is_one_of_a_league():
   ({"learner.updates": 5, "cluster.learners": "each"},
    "'cluster.learners' must be 'one' in a league if 'learner.updates' is above 0, found 'each'"),
   ({"league.chunk": 7}, r"'league.chunk' must divide 'actor.inference_batch' \(64\), found 7"),
+  ({"learner.stages": 2}, "'learner.stages' must be 1 in a league, found 2"),
   ({"cluster.learner_hosts": 2}, "'cluster.learner_hosts' must be 1 in a league, found 2")])
 def test_another_config_is_refused(changed, message):
   with pytest.raises(settings.SettingsError, match=message):

@@ -109,7 +109,7 @@ class RunOptions:
 
   Attributes:
     task: name of the task; see `tasks.registry`.
-    seed: of parameters, copies and exploration.
+    seed: of parameters, copies and exploration, and of what all episodes of a task share.
     steps: that the run trains for.
     copies: of the task, which act together.
     workers: processes that step the copies of a task on the host, and that the inference service

@@ -23,7 +23,12 @@ EVALUATIONS = 10  # latest training episodes that count (section 4.1)
 
 
 class Worker:
-  """The worker of a member, called after each round of its run."""
+  """The worker of a member, called after each round of its run.
+
+  Attributes:
+    seed: of the population: its members play one task.
+    member: the record of the member.
+  """
 
   def __init__(self, population: Population, name: str, seed: int, number: int, interval: int,
                copies: bool):
@@ -37,14 +42,14 @@ class Worker:
       interval: steps between two reports.
       copies: whether the member may copy others; if none may, the population is a random search.
     """
-    self._population, self._seed, self._number = population, seed, number
+    self._population, self.seed, self._number = population, seed, number
     self._interval, self._copies = interval, copies
     self.member = population.join(self._rng(0), name)
     self._reported = self.member.step
 
   def _rng(self, step: int) -> np.random.Generator:
     """Returns a generator that is the same after a restart at this step."""
-    return np.random.default_rng([self._seed, self._number, step])
+    return np.random.default_rng([self.seed, self._number, step])
 
   def discard_later(self, run_dir: pathlib.Path) -> None:
     """Removes checkpoints that the population does not know of: a kill left them."""

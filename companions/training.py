@@ -309,7 +309,7 @@ def _make_actor(run: Run, system: System, task: Task, form: wire.StepFormat,
   # The key counts the steps: a resumed run does not repeat its episodes.
   key = jax.random.fold_in(jax.random.fold_in(jax.random.key(options.seed), _ACTING_SEED), steps)
   if options.workers:
-    make = functools.partial(tasks.make_task, options.task, seed=options.seed)
+    make = functools.partial(tasks.make_task, options.task, seed=task.seed or 0)
     return hosted.HostedActor(system, task, form, options, make, key, stop)
   program = acting.make_acting(system, task, options.iterations)
   with compiling.without_collection():

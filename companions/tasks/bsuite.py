@@ -86,6 +86,8 @@ _EXPERIMENTS: dict[str, tuple[_Maker, dict[str, Any]]] = {
   "umbrella_distract": (_umbrella, {"length": 20, "distractors": 10}),
   "umbrella_length": (_umbrella, {"length": 10, "distractors": 20}),
 }
+_MAPPED = {"bandit", "bandit_noise", "bandit_scale", "deep_sea", "deep_sea_stochastic",
+           "discounting_chain"}  # by the seed of what stays the same
 TASKS = {name: parameters | {"limit": 0} for name, (_, parameters) in _EXPERIMENTS.items()}
 
 
@@ -103,5 +105,6 @@ def make(name: str, experiment: str, copies: int, seed: int, *, limit: int,
     **parameters: those of the experiment.
   """
   make_environment, _ = _EXPERIMENTS[experiment]
-  return make_host_task(name, copies, lambda copy_seed: make_environment(
+  task = make_host_task(name, copies, lambda copy_seed: make_environment(
     copy_seed, seed, **parameters), limit=limit)
+  return task._replace(seed=seed) if experiment in _MAPPED else task

@@ -73,4 +73,5 @@ def join(name: str, tasks: Sequence[Task]) -> Task:
 
   spec = JoinedObservation(jax.ShapeDtypeStruct(shape, dtype), jax.ShapeDtypeStruct((), np.int32))
   return Task(name, bounds[-1], spec, max(task.num_actions for task in tasks), (), reset, step,
-              parts=tuple((task.name, task.copies) for task in tasks))
+              parts=tuple((task.name, task.copies) for task in tasks),
+              seed=next((task.seed for task in tasks if task.seed is not None), None))

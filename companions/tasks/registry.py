@@ -118,6 +118,15 @@ def split_names(text: str) -> list[str]:
   return _BETWEEN_NAMES.split(text) if text else []
 
 
+def depends_on_seed(name: str) -> bool:
+  """Returns whether the seed of `make_task` changes a task, as `bsuite-deep_sea`.
+
+  Raises:
+    TaskError: see `make_task`.
+  """
+  return any(make_task(each, 1).seed is not None for each in split_names(name))
+
+
 def task_names(family: str) -> tuple[str, ...]:
   """Names of the tasks of a family: "minatar", "bsuite".
 

@@ -54,6 +54,8 @@ class Task(NamedTuple):
       () for a single task.
     host: the environments that `reset` and `step` call on the host; None: they are on JAX, or the
       task is joined.
+    seed: of what all episodes share, such as a mapping of actions; None if they share nothing that
+      is drawn.
   """
 
   name: str
@@ -66,6 +68,7 @@ class Task(NamedTuple):
   symbols: tuple[int, ...] = ()
   parts: tuple[tuple[str, int], ...] = ()
   host: Batch | None = None
+  seed: int | None = None
 
 
 def part_slices(task: Task) -> dict[str, slice]:

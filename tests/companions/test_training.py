@@ -12,6 +12,7 @@ from starleague.common.errors import UserError
 from starleague.companions import acting, evaluation, experience, impala, r2d2, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec
+from starleague.companions.tasks.registry import make_task
 from starleague.data.checkpoints import CheckpointMismatchError, Checkpoints
 from tests.companions.catch import make_catch
 
@@ -91,6 +92,24 @@ def test_a_stop_saves(tmp_path):
   stop.set()
   _, _, trained, seen = run(tmp_path, stop=stop)
   assert seen == [] and trained.counts.steps == 0
+
+
+def test_workers_step_the_task_of_the_run(tmp_path, monkeypatch):
+  """A member's seed is not that of its task."""
+  made = []
+
+  def start(system, task, form, options, make, *_):
+    made.append((options.seed, make(2).seed))
+    raise InterruptedError
+
+  monkeypatch.setattr(training.hosted, "HostedActor", start)
+  name = "bsuite-deep_sea:size=4"
+  options = dataclasses.replace(OPTIONS, task=name, seed=3001, copies=4, workers=2)
+  task = make_task(name, 4, seed=3)
+  with pytest.raises(InterruptedError):
+    training.train(impala.make(CONFIG, task, inputs_spec(task)), task, options, {}, tmp_path,
+                   threading.Event(), lambda *_: None)
+  assert made == [(3001, 3)]
 
 
 def test_a_stop_while_unrolls_are_written_saves(tmp_path, monkeypatch):

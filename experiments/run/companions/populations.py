@@ -73,7 +73,7 @@ def open_population(folder: pathlib.Path, chosen: Chosen, sizes: Sizes,
 
 
 def member_of(chosen: Chosen, number: int) -> Chosen:
-  """Returns the run of a member of a population, which has a seed of its own."""
+  """Returns the run of a member of a population, with a seed of its own for weights and actions."""
   options = chosen.options
   return chosen._replace(
     options=dataclasses.replace(options, seed=options.seed * MOST_MEMBERS + number))

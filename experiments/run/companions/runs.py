@@ -130,10 +130,11 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
   """
   packages.require("reverb")
   commit = provenance.commit()  # of the code that runs: the tree may move on during the run
-  task = tasks.make_task(chosen.options.task, chosen.options.copies, chosen.options.seed)
+  seed = chosen.options.seed if worker is None else worker.seed  # of the tasks
+  task = tasks.make_task(chosen.options.task, chosen.options.copies, seed)
   hosted.check(chosen.options, task)
   system = chosen.entry.make(chosen.config, task, inputs_spec(task))
-  others = other_tasks(chosen.options, task)
+  others = other_tasks(chosen.options, task, seed)
   if not (run_dir / run_files.CONFIG).exists():  # else the run was checked as it began
     training.check(system, task, chosen.options)
   with supervision.only_one(run_dir):
@@ -177,15 +178,20 @@ def curve_of(rows: Sequence[results.Row], tag: str) -> tuple[np.ndarray, np.ndar
   return np.array(list(found)), np.array(list(found.values()))
 
 
-def other_tasks(options: RunOptions, task: Task) -> dict[str, Task]:
+def other_tasks(options: RunOptions, task: Task, seed: int) -> dict[str, Task]:
   """Returns the further tasks of the evaluation, by the names of their parts of it.
+
+  Args:
+    options: of the run.
+    task: that is trained.
+    seed: of the tasks; that of a population in its members.
 
   Raises:
     UserError: a task is unknown, or a policy of `task` cannot play it.
   """
   found = {}
   for name in tasks.split_names(options.evaluation_tasks):
-    other = tasks.make_task(name, options.copies, options.seed)
+    other = tasks.make_task(name, options.copies, seed)
     for what, here, there in (("observation", task.observation, other.observation),
                               ("actions", task.num_actions, other.num_actions)):
       if here != there:

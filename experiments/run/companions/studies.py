@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from starleague.common import progress
 from starleague.common.errors import UserError
 from starleague.companions import registry
+from starleague.companions.tasks import registry as tasks
 from starleague.experiments.configs.studies import Arm, Study
 from starleague.experiments.run.companions import populations, runs, system_flags
 from starleague.experiments.run.companions.system_flags import Chosen
@@ -75,23 +76,40 @@ def make_runs(study: Study, given: Mapping[str, Any], folder: pathlib.Path) -> l
 
   def make(arm: Arm, seed: int) -> Run:
     entry = registry.find(arm.system or study.system)
-    own = {key: value for key, value in {**study.overrides, **taught, **given}.items()
+    teachers = {study.teachers_key: ",".join(str(run.path) for run in taught[seed])
+                } if study.teachers else {}
+    own = {key: value for key, value in {**study.overrides, **teachers, **given}.items()
            if "." not in key or key.partition(".")[0] == entry.name}
     return _run(entry, arm, seed, {**own, **arm.overrides}, folder / f"{arm.name}_{seed}")
 
-  taught = {study.teachers_key: ",".join(str(run.path) for run in make_teachers(study, folder))
-            } if study.teachers else {}
+  taught = {seed: _teachers_of(study, seed, folder) for seed in study.seeds}
   return [make(arm, seed) for seed in study.seeds for arm in study.arms]
 
 
 def make_teachers(study: Study, folder: pathlib.Path) -> list[Run]:
-  """Returns the runs of a study that its arms learn from: of seed 0, and of their own values.
+  """Returns the runs of a study that its arms learn from, with their own values.
+
+  A teacher has the seed 0, and one run for the arms of all seeds. If the seed decides its task, it
+  has a run for each seed of the study: arms and teachers play one task.
 
   Raises:
     UserError: a value is invalid, or a folder holds another run.
   """
-  return [_run(registry.find(teacher.system), teacher, 0, teacher.overrides,
-               folder / f"teacher_{teacher.name}") for teacher in study.teachers]
+  found = [run for seed in study.seeds for run in _teachers_of(study, seed, folder)]
+  return list({run.path: run for run in found}.values())
+
+
+def _teachers_of(study: Study, seed: int, folder: pathlib.Path) -> list[Run]:
+  """Returns the teachers of the arms of a seed."""
+  found = []
+  for teacher in study.teachers:
+    entry, path = registry.find(teacher.system), folder / f"teacher_{teacher.name}"
+    if tasks.depends_on_seed(system_flags.choose(entry, teacher.overrides).options.task):
+      found.append(_run(entry, teacher, seed, teacher.overrides,
+                        path.with_name(f"{path.name}_{seed}")))
+    else:
+      found.append(_run(entry, teacher, 0, teacher.overrides, path))
+  return found
 
 
 def _run(entry: registry.Entry, arm: Arm, seed: int, values: Mapping[str, Any],

@@ -71,5 +71,20 @@ def test_the_seed_maps_the_actions_and_keys_do_not():
   assert {wins(seed, 0) for seed in range(6)} == {True, False}
 
 
+@pytest.mark.parametrize("name", task_names("bsuite"))
+def test_tasks_that_the_seed_decides_say_so(name):
+  """Twelve copies begin with each action in turn; an episode of the longest has 100 steps."""
+  def play(seed):
+    task = make_task(name, 12, seed)
+    task.host.reset(np.arange(12))
+    steps = [task.host.step((np.arange(12) + t * np.arange(12)) % task.num_actions)
+             for t in range(110)]
+    return np.concatenate([[step.reward.tolist(), step.observation.sum(axis=(1, 2)).tolist()]
+                           for step in steps])
+
+  same = all(np.array_equal(play(0), play(seed)) for seed in range(1, 4))
+  assert same == (make_task(name, 1).seed is None)
+
+
 def test_no_experiment_loads_a_data_set():
   assert len(bsuite.TASKS) == 20 and not any("mnist" in name for name in bsuite.TASKS)

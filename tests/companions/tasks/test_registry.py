@@ -79,6 +79,20 @@ def test_names_are_split_between_tasks(text, names):
   assert registry.split_names(text) == names
 
 
+@pytest.mark.parametrize("name, depends", [
+  ("bsuite-deep_sea:size=4,scale=2", True), ("bsuite-catch", False), ("minatar-breakout", False),
+  ("bsuite-catch+bsuite-deep_sea:size=4", True), ("bsuite-catch+bsuite-catch:scale=2", False)])
+def test_the_seed_decides_some_tasks(name, depends):
+  assert registry.depends_on_seed(name) == depends
+  if name.count("+") == 0:
+    assert make_task(name, 2, seed=5).seed == (5 if depends else None)
+
+
+def test_a_joined_task_has_the_seed_of_its_parts():
+  names = "bsuite-deep_sea:size=4", "bsuite-deep_sea:size=5"
+  assert make_task("+".join(names), 2, seed=5).seed == 5
+
+
 def test_a_scale_may_have_an_exponent_with_a_sign():
   task = make_task("bsuite-catch:scale=1e+3", copies=4)
   assert (task.name, task.parts) == ("bsuite-catch:scale=1e+3", ())

@@ -14,7 +14,8 @@ import pytest
 
 from starleague.common import progress, results, run_files
 from starleague.common.errors import UserError
-from starleague.companions import registry
+from starleague.companions import registry, training
+from starleague.companions.evaluation import Evaluation
 from starleague.experiments import population
 from starleague.experiments.run.companions import populations, runs, system_flags
 from starleague.learner.population import Change
@@ -86,6 +87,31 @@ def test_a_stopped_member_is_not_complete(tmp_path, monkeypatch, found, complete
   monkeypatch.setattr(population.stopping, "stop_event", threading.Event)
   status = launch.launch(population, "impala", "--runs_dir", tmp_path, "--member=0")
   assert status == (0 if complete else 130)
+
+
+def test_the_members_of_a_population_play_one_task(tmp_path, monkeypatch):
+  """The seed of a task decides which action goes right in each cell of `deep_sea`."""
+  trained, evaluated = [], []
+
+  def train(system, task, options, *_):
+    trained.append((task.seed, options.seed))
+    return training.Trained({}, training.Counts(8, 1, 1.0, 1.0))
+
+  def evaluate(system, task, *_):
+    evaluated.append((task.name, task.seed))
+    return {"": Evaluation(0.0, 0.0, 0.0, 1)}
+
+  monkeypatch.setattr(runs.training, "train", train)
+  monkeypatch.setattr(runs.evaluation, "evaluate", evaluate)
+  name, further = "bsuite-deep_sea:size=4", "bsuite-deep_sea:size=4,scale=2.0"
+  own = chosen(task=name, seed=3, evaluation_tasks=further)
+  for number in (0, 1):
+    assert populations.work(tmp_path, own, SIZES, ["learning_rate=1e-4:1e-2"], number,
+                            threading.Event(), lambda *_: None)
+  assert trained == [(3, 3000), (3, 3001)]
+  assert evaluated == 2 * [(name, 3), (further, 3)]
+  runs.execute(own, tmp_path / "alone", threading.Event(), lambda *_: None)
+  assert trained[2:] == [(3, 3)]
 
 
 @pytest.mark.slow

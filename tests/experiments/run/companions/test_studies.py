@@ -177,6 +177,21 @@ def test_the_arms_of_a_study_get_the_directories_of_its_teachers(tmp_path):
     studies.make_runs(changed, {}, tmp_path)
 
 
+def test_arms_learn_from_teachers_of_their_own_task(tmp_path):
+  """The seed decides the actions of `deep_sea`: a teacher for each. Other tasks have one teacher."""
+  study = small_studies.STUDY._replace(
+    arms=(Arm("student", "1", system="policy_distillation"),),
+    teachers=(Arm("sea", "sea", {"task": "bsuite-deep_sea:size=4"}, system="impala"),
+              Arm("catch", "catch", {"task": "bsuite-catch"}, system="impala")),
+    teachers_key="policy_distillation.teachers", overrides={"copies": 8})
+  found = studies.make_teachers(study, tmp_path)
+  assert [(run.path.name, run.seed, run.chosen.options.seed) for run in found] == [
+    ("teacher_sea_3", 3, 3), ("teacher_catch", 0, 0), ("teacher_sea_5", 5, 5)]
+  students = studies.make_runs(study, {}, tmp_path)
+  assert [(run.seed, run.chosen.config.teachers) for run in students] == [
+    (seed, f"{tmp_path}/teacher_sea_{seed},{tmp_path}/teacher_catch") for seed in (3, 5)]
+
+
 def test_runs_are_trained_in_turn_and_finished_ones_skipped(tmp_path, train):
   found = small_studies.make_runs(tmp_path)
   small_studies.finish(found[0], 1.0)

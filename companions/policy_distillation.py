@@ -138,7 +138,8 @@ def load_teachers(config: Config, task: Task) -> list[Teacher]:
   """Loads the teachers of a task.
 
   Raises:
-    UserError: there is not one for each joined task, or one learnt another task.
+    UserError: there is not one for each joined task, or one learnt another task, or the task with
+      other observations or actions.
   """
   folders = [folder for folder in config.teachers.split(",") if folder]
   names = [name for name, _ in task.parts] or [task.name]
@@ -150,6 +151,13 @@ def load_teachers(config: Config, task: Task) -> list[Teacher]:
     if teacher.task.name.partition(":")[0] != name.partition(":")[0]:
       raise UserError(f"policy_distillation.teachers: {folder!r} learnt {teacher.task.name!r}, "
                       f"expected a teacher of {name!r}")
+    own = tasks.make_task(name, 1) if task.parts else task
+    for what, found, expected in (
+        ("observation", teacher.task.observation, own.observation),
+        ("actions", teacher.task.num_actions, own.num_actions)):
+      if found != expected:
+        raise UserError(f"policy_distillation.teachers: {folder!r} learnt {teacher.task.name!r} with "
+                        f"the {what} {found}, expected {expected}, as {name!r}")
   return teachers
 
 

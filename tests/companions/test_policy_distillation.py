@@ -175,6 +175,38 @@ def test_teachers_that_do_not_fit_are_refused(teachers, tmp_path):
     make(str(tmp_path))
 
 
+@pytest.mark.parametrize("learnt, task, message", [
+  ("bsuite-deep_sea:size=6", "bsuite-deep_sea:size=10",
+   "learnt 'bsuite-deep_sea:size=6' with the observation ShapeDtypeStruct(shape=(6, 6), "
+   "dtype=float32), expected ShapeDtypeStruct(shape=(10, 10), dtype=float32), as "
+   "'bsuite-deep_sea:size=10'"),
+  ("bsuite-deep_sea:size=10", "bsuite-deep_sea:size=6", "shape=(10, 10), dtype=float32), expected "),
+  ("minatar-breakout:minimal=false", "minatar-breakout",
+   "learnt 'minatar-breakout:minimal=false' with the actions 6, expected 3, as 'minatar-breakout'"),
+  ("bsuite-deep_sea:size=4", "bsuite-catch+bsuite-deep_sea:size=5",
+   "(4, 4), dtype=float32), expected ShapeDtypeStruct(shape=(5, 5), dtype=float32), as 'bsuite-")])
+def test_a_teacher_with_other_observations_or_actions_is_refused(tmp_path, learnt, task, message):
+  """Before, the teacher saw a part of the student's observation."""
+  made, names = tasks.make_task(task, 2), task.split("+")
+  for name in (*names[:-1], learnt):
+    (tmp_path / name).mkdir()
+    save_teacher(tmp_path / name, 0, name, "impala", impala, impala.Config(torso="dense", size=4))
+  config = policy_distillation.Config(teachers=",".join(
+    str(tmp_path / name) for name in (*names[:-1], learnt)))
+  with pytest.raises(UserError) as error:
+    policy_distillation.load_teachers(config, made)
+  assert message in str(error.value) and str(tmp_path / learnt) in str(error.value)
+  assert "\n" not in str(error.value)
+
+
+def test_a_teacher_may_have_learnt_other_rewards(tmp_path):
+  save_teacher(tmp_path, 0, "bsuite-catch:scale=2", "impala", impala,
+               impala.Config(torso="dense", size=4))
+  teacher, = policy_distillation.load_teachers(
+    policy_distillation.Config(teachers=str(tmp_path)), tasks.make_task("bsuite-catch", 2))
+  assert teacher.task.name == "bsuite-catch:scale=2"
+
+
 @pytest.mark.parametrize("changes, message", [
   ({"kind": "js"}, "policy_distillation.kind: found 'js', expected one of nll, mse, kl"),
   ({"player": "both"}, "policy_distillation.player: found 'both', expected one of student, teach"),

@@ -59,12 +59,13 @@ def make_runs(study: Study, given: Mapping[str, Any], folder: pathlib.Path) -> l
 
   Args:
     study: its arms and seeds.
-    given: values of the command line by key. They precede those of the study, not those of its
-      arms or teachers. Keys of a system reach the arms of that system.
+    given: values of the command line by key. They precede those of the study, and do not reach its
+      teachers. Keys of a system reach the arms of that system.
     folder: of the runs.
 
   Raises:
-    UserError: a key belongs to no arm's system, a value is invalid, or a folder holds another run.
+    UserError: a key belongs to no arm's system or is set by an arm, a value is invalid, or a folder
+      holds another run.
   """
   if "seed" in given:
     raise UserError("--set.seed: a study has several seeds; choose them by --seeds")
@@ -73,6 +74,10 @@ def make_runs(study: Study, given: Mapping[str, Any], folder: pathlib.Path) -> l
     if "." in key and key.partition(".")[0] not in systems:
       raise UserError(f"--set.{key}: the study trains {', '.join(sorted(systems))}; expected a key "
                       "of it, or one without a group")
+    for arm in study.arms:
+      if key in arm.overrides:
+        raise UserError(f"--set.{key}: the arm {arm.name!r} sets it to {arm.overrides[key]!r}; "
+                        "expected a key that no arm sets, or other --arms")
 
   def make(arm: Arm, seed: int) -> Run:
     entry = registry.find(arm.system or study.system)

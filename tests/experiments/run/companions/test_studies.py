@@ -39,12 +39,11 @@ def train(monkeypatch):
   return started
 
 
-def test_arms_precede_the_command_line_which_precedes_the_study(tmp_path):
-  found = small_studies.make_runs(tmp_path, **{
-    "learning_rate": 5e-3, "copies": 32, "impala.size": 8})
+def test_the_command_line_precedes_the_study_and_reaches_all_arms(tmp_path):
+  found = small_studies.make_runs(tmp_path, **{"copies": 32, "impala.size": 8})
   assert [run.path.name for run in found] == ["plain_3", "none_3", "plain_5", "none_5"]
   assert [run.chosen.options.seed for run in found] == [3, 3, 5, 5]
-  assert [run.chosen.options.learning_rate for run in found[:2]] == [5e-3, 2e-3]
+  assert [run.chosen.options.learning_rate for run in found[:2]] == [1e-2, 2e-3]
   assert {(run.chosen.options.copies, run.chosen.options.unroll_length, run.chosen.config.size)
           for run in found} == {(32, 8, 8)}
   assert [run.chosen.config.correction for run in found[:2]] == ["vtrace", "none"]
@@ -54,11 +53,19 @@ def test_arms_precede_the_command_line_which_precedes_the_study(tmp_path):
   ({"seed": 1}, "--set.seed: a study has several seeds; choose them by --seeds"),
   ({"r2d2.size": 1}, "--set.r2d2.size: the study trains impala; expected a key of it"),
   ({"stepz": 1}, "config key 'stepz' is no key of the system 'impala'"),
-  ({"steps": 0}, "steps: found 0, expected a number in [1, 2147483647]")])
+  ({"steps": 0}, "steps: found 0, expected a number in [1, 2147483647]"),
+  ({"learning_rate": 5e-3}, "--set.learning_rate: the arm 'none' sets it to 0.002; expected a key "
+                            "that no arm sets, or other --arms")])
 def test_wrong_values_are_refused(given, message, tmp_path):
   with pytest.raises(UserError) as error:
     small_studies.make_runs(tmp_path, **given)
   assert message in str(error.value)
+
+
+def test_a_key_of_an_arm_that_is_not_chosen_is_accepted(tmp_path):
+  study = studies.select(small_studies.STUDY, ["plain"])
+  found = studies.make_runs(study, {"learning_rate": 5e-3}, tmp_path)
+  assert [run.chosen.options.learning_rate for run in found] == [5e-3, 5e-3]
 
 
 def test_a_folder_with_another_run_is_refused_before_any_work(tmp_path):

@@ -163,6 +163,8 @@ def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
   legal = distributions.legal_locations(
     inputs.observation.camera, function, config.location_size, config.target_mask == "on_screen")
   if config.location_mask == "free":
-    legal &= placement.free_cells(
+    free = placement.free_cells(
       inputs.observation, function, config.location_size, config.map_units)
+    both = legal & free
+    legal = jnp.where(both.any(), both, legal)  # no free cell may be on the screen
   return distributions.apply_mask(x.reshape(-1), legal, config.temperature)

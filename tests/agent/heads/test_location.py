@@ -1,11 +1,14 @@
 """The location head: its upsampling and the order of its cells."""
 
+import dataclasses
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from starleague.agent import distributions, types, vocabulary
 from starleague.agent.heads import location
 from tests.agent.heads.built_heads import SETTINGS, row
 
@@ -50,6 +53,26 @@ def test_convolution_by_cudnn_has_the_gradients_of_the_convolution():
   found, expected = (jax.grad(lambda x, k, f=f: (f(x, k) * place).sum(), argnums=(0, 1))(x, kernel)
                      for f in (by_cudnn, plain))
   jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), found, expected)
+
+
+@pytest.mark.parametrize("mask, ground, legal", [
+  ("free", 9, 4), ("free", 20, 64), ("none", 9, 64), ("none", 20, 64)])
+def test_without_a_free_cell_on_the_screen_its_other_cells_are_legal(
+    built, batch, mask, ground, legal):
+  """The camera shows cells 8 to 15 of each axis; only 2 x 2 cells are buildable, there or not."""
+  config = dataclasses.replace(
+    SETTINGS, target_mask="on_screen", location_mask=mask, map_units=48.0)
+  inputs = row(batch[0])
+  minimap = np.zeros(inputs.observation.minimap.shape, np.uint8)
+  minimap[types.MINIMAP_PLANES.index("buildable"), ground:ground + 2, ground:ground + 2] = 1
+  inputs = inputs._replace(observation=inputs.observation._replace(
+    minimap=jnp.asarray(minimap), camera=jnp.array([64, 64, 128, 128], jnp.int16),
+    entities=jnp.zeros_like(inputs.observation.entities)))
+  run = hk.without_apply_rng(hk.transform(lambda: location.logits(
+    config, inputs, jnp.zeros(config.autoregressive_size),
+    jnp.int32(vocabulary.FUNCTIONS.index("Build_Pylon_pt")))))
+  found = np.array(jax.jit(run.apply)(built[0])).reshape(32, 32) > distributions.NEGATIVE
+  assert found.sum() == found[8:16, 8:16].sum() == legal
 
 
 def test_location_index_is_row_times_size_plus_column(built, batch):

@@ -180,7 +180,8 @@ def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: F
     weight: [B] or a number, of the unrolls in the means.
 
   Returns:
-    The losses, and the targets of the values [T, B].
+    The losses, and the targets of the values [T, B]. The metrics of policy, value and entropy are
+    weighted as the losses: the caller adds "fresh_unrolls", the mean weight; see `terms.measured`.
   """
   action, reward, discount = transitions(unroll, config.discount)
   if config.clip_reward:

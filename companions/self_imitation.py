@@ -66,6 +66,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
       network, params, unroll.steps.inputs, unroll.initial_state)
     fresh = 1.0 - jnp.asarray(unroll.replayed).astype(jnp.float32)
     found, _ = impala.actor_critic_loss(config, outputs, unroll, fixed, weight=fresh)
+    found = found._replace(metrics={**found.metrics, "fresh_unrolls": fresh.mean()})
     if not config.imitate:
       return found
     imitation, priorities = imitation_loss(config, outputs, unroll)

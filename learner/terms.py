@@ -22,6 +22,8 @@ ARGUMENTS = Arguments._fields
 OVER_USED = ("cross_entropy", "accuracy", "illegal", "entropy", "kl")
 OVER_LEARNT = (
   "ratio", "clipped_fraction", "mean_value", "mean_reward", "explained_variance", "emphasis")
+# Metrics of companion systems that are means over fresh unrolls, where a batch has replayed ones too.
+OVER_FRESH = ("loss/policy", "loss/value", "entropy/action")
 
 
 class Unrollable(Protocol):
@@ -134,6 +136,8 @@ def measured(metrics: Mapping[str, float]) -> dict[str, float]:
       fraction = metrics.get(f"used/{argument}")
     elif kind in OVER_LEARNT:
       fraction = metrics.get("learnt_steps")
+    if name in OVER_FRESH:
+      fraction = metrics.get("fresh_unrolls")
     if fraction is None:
       found[name] = value
     elif fraction != 0:

@@ -9,6 +9,7 @@ import pytest
 
 from starleague.companions import impala, self_imitation
 from starleague.companions.system import Fixed, inputs_spec
+from starleague.learner import terms
 from tests.companions import learning
 from tests.companions.catch import make_catch
 
@@ -87,9 +88,36 @@ def test_replayed_unrolls_are_imitated_and_fresh_ones_are_not(made):
   np.testing.assert_allclose(fresh.loss, plain.loss, rtol=1e-5)
   replayed = system.loss(params, jax.random.key(0),
                          unroll._replace(replayed=jnp.ones(COPIES, bool)), Fixed({}, ()))
-  assert replayed.metrics["loss/policy"] == 0.0 and replayed.metrics["entropy/action"] == 0.0
+  logged = terms.measured(replayed.metrics)
+  assert not {"loss/policy", "loss/value", "entropy/action"} & {*logged}  # means of no unroll
   np.testing.assert_allclose(replayed.loss, replayed.metrics["loss/imitation"], rtol=1e-6)
   assert replayed.loss > 0.0
+
+
+@pytest.mark.parametrize("imitate", [True, False])
+def test_logged_means_are_those_of_the_fresh_unrolls(made, imitate):
+  _, network, params, unroll = made
+  config = dataclasses.replace(CONFIG, imitate=imitate)
+  task = make_catch(COPIES)
+  system = self_imitation.make(config, task, inputs_spec(task))
+  outputs = jax.vmap(network.unroll, (None, 1, 0), 1)(
+    params, unroll.steps.inputs, unroll.initial_state)[0]
+  odds = np.asarray(outputs.logits[:-1], np.float64)
+  pi = np.exp(odds) / np.exp(odds).sum(-1, keepdims=True)
+  entropy = -(pi * np.log(pi)).sum(-1) / np.log(3)
+  alone, _ = impala.actor_critic_loss(
+    CONFIG, *jax.tree.map(lambda x: x[:, :1], (outputs, unroll._replace(
+      initial_state=(), replayed=unroll.replayed[None]))), Fixed({}, ()))
+  mixed = system.loss(params, jax.random.key(0), unroll._replace(
+    replayed=jnp.arange(COPIES) > 0), Fixed({}, ()))
+  logged = terms.measured({name: float(value) for name, value in mixed.metrics.items()})
+  assert logged["fresh_unrolls"] == 1 / COPIES
+  assert logged["entropy/action"] == pytest.approx(entropy[:, 0].mean(), rel=1e-5)
+  for name in ("loss/policy", "loss/value"):
+    assert logged[name] == pytest.approx(float(alone.metrics[name]), rel=1e-5)
+  # The loss keeps its weights: the fresh quarter of the batch, and the imitation of the rest.
+  expected = float(alone.loss) / COPIES + logged.get("loss/imitation", 0.0)
+  assert float(mixed.loss) == pytest.approx(expected, rel=1e-5)
 
 
 def test_a2c_alone_ignores_the_replay(made):

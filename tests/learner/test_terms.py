@@ -95,6 +95,12 @@ def test_means_over_learnt_steps():
   assert terms.measured({"ratio/one": 0.0, "learnt_steps": 0.0}) == {"learnt_steps": 0.0}
   others = {"ratio/one": 3.0, "entropy/action": 2.0}  # of a companion system
   assert terms.measured(others) == others
+  replaying = {"loss/policy": 3.0, "loss/value": 1.0, "entropy/action": 0.2, "loss/imitation": 5.0}
+  assert terms.measured(replaying | {"fresh_unrolls": 0.25}) == {
+    "loss/policy": 12.0, "loss/value": 4.0, "entropy/action": 0.8, "loss/imitation": 5.0,
+    "fresh_unrolls": 0.25}
+  assert terms.measured(replaying | {"fresh_unrolls": 0.0}) == {
+    "loss/imitation": 5.0, "fresh_unrolls": 0.0}
   with pytest.raises(AssertionError, match="kl"):
     terms.over_learnt("kl", values, weight, ("one", "two"))
 

@@ -122,6 +122,7 @@ TITLES = {
   "update/update_norm": "Norm of the parameters' change",
   "update/learning_rate": "Learning rate",
   "update/learnt_steps": "Fraction of a batch's steps that are learnt",
+  "update/fresh_unrolls": "Fraction of a batch's unrolls that are not replayed",
   "update/skipped": "Skipped updates, count since the start",
   "update/consecutive_skipped": "Skipped updates in a row, count",
   "speed/actor": "Actors, agent steps per second",

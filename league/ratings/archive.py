@@ -163,16 +163,22 @@ def fill(counts: Iterable[CellCount], names: Sequence[str],
   Args:
     counts: games by player and cell.
     names: [N] of the players.
-    qualities: [N] at least 0; NaN: unknown, the player holds no cell.
+    qualities: [N] at least 0; NaN: unknown. Then a snapshot has the quality of its parent, which it
+      copies; another player holds no cell.
   """
   index = {name: i for i, name in enumerate(names)}
   archive = EMPTY
   points: dict[int, Point] = {}  # the last one of its steps stands
   for each in sorted(counts, key=lambda each: (each.steps, each.player, each.cell)):
     player = policy(each, index) if each.games >= FEWEST_GAMES else None
-    if player is None or np.isnan(qualities[player]):
+    if player is None:
       continue
-    after = add(archive, each.cell, float(qualities[player]), player)
+    quality = float(qualities[player])
+    if np.isnan(quality):  # a new snapshot has not been rated yet
+      quality = float(qualities[index.get(each.player, player)])
+    if np.isnan(quality):
+      continue
+    after = add(archive, each.cell, quality, player)
     if after is not archive:
       archive = after
       points[each.steps] = Point(each.steps, coverage(archive), qd_score(archive))

@@ -75,6 +75,21 @@ def test_a_league_by_hand():
   assert archive.fill([], NAMES, QUALITIES)[1] == []
 
 
+@pytest.mark.parametrize("names, qualities, held, score", [
+  (("main",), (0.75,), "main", 1.5),
+  (("main", "main-0001"), (0.75, np.nan), "main-0001", 1.5),
+  (("main", "main-0001"), (0.75, 0.5), "main-0001", 1.0),
+  (("main", "main-0001"), (np.nan, np.nan), None, 0.0), (("main-0001",), (np.nan,), None, 0.0)])
+def test_a_new_snapshot_keeps_the_cells_of_its_parent(names, qualities, held, score):
+  """Until it is rated, its quality is that of the policy which it copied."""
+  found, points = archive.fill([count("main", 0, (1, 2, 3), 5, 100),
+                                count("main", 0, (2, 2, 3), 9, 200)], names, qualities)
+  holders = {names[i] for i in found.holder[found.holder != archive.NOBODY]}
+  assert holders == ({held} if held else set())
+  assert (archive.qd_score(found), archive.coverage(found)) == (score, 2 / 200 if held else 0.0)
+  assert [point.steps for point in points] == ([100, 200] if held else [])
+
+
 def test_games_of_a_learner_are_those_of_its_next_snapshot():
   names = {"main": 0, "main-0001": 1, "main-0002": 2, "main-0001-x": 3}
   assert [archive.policy(count("main", n, (0, 0, 0), 3, 0), names) for n in range(4)] == [

@@ -36,6 +36,16 @@ def test_qualities_are_scores_against_the_player_with_rating_0(small):
     (1500, 2 / 200, pytest.approx(0.5 + strong))]
 
 
+def test_a_snapshot_without_games_has_the_quality_of_its_parent(small):
+  players = (*PLAYERS, Player("<m>-0002", kinds.HISTORICAL, "zerg", "<m>", kinds.MAIN, 1500))
+  games = np.pad(small.games, (0, 1))
+  value = np.append(small.ratings.value, 300.0)
+  found = archive_figures.archive_of(small._replace(
+    players=players, games=games, ratings=Estimate(value, value, value)))
+  assert found.points == archive_figures.archive_of(small).points
+  assert found.archive.holder[1, 2, 0] == 3
+
+
 def test_heat_map_by_army_opening_and_first_kill(small):
   figure = archive_figures.heat_map(small, archive_figures.archive_of(small))
   (trace,) = figure["data"]

@@ -85,6 +85,13 @@ def key_of(options: Any, name: str) -> str:
   return name if module == "options" else f"{module}.{name}"
 
 
+def valid_range(key: str) -> Range:
+  """Returns the valid values of a number by its key: `steps`, `impala.size`."""
+  found = RANGES.get(key, RANGES.get(key.rpartition(".")[2]))
+  assert found is not None, f"{key} has no range"
+  return found
+
+
 def check_numbers(options: Any) -> None:
   """Checks the numbers of options.
 
@@ -97,8 +104,7 @@ def check_numbers(options: Any) -> None:
   for field in dataclasses.fields(options):
     if field.type in (int, float):
       key, value = key_of(options, field.name), getattr(options, field.name)
-      valid = RANGES.get(key, RANGES.get(field.name))
-      assert valid is not None, f"{key} has no range"
+      valid = valid_range(key)
       if value not in valid:  # NaN is in no range
         raise UserError(f"{key}: found {value}, expected a number {valid}")
 

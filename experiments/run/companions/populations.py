@@ -16,6 +16,7 @@ import numpy as np
 from starleague.common import files, progress, ranges, results
 from starleague.common.errors import UserError
 from starleague.companions import pbt
+from starleague.companions.options import valid_range
 from starleague.experiments.run.companions import runs
 from starleague.experiments.run.companions.system_flags import Chosen
 from starleague.experiments.run.processes import graph, process_runner, programs
@@ -63,11 +64,16 @@ def open_population(folder: pathlib.Path, chosen: Chosen, sizes: Sizes,
   Raises:
     UserError: a range or a choice is invalid, or the file holds another population.
   """
+  parsed = evolution.parse_ranges(ranges, tunable(chosen))
+  for name, (low, high, _) in parsed.items():
+    valid = valid_range(f"{chosen.entry.name}.{name}")
+    if low not in valid or high not in valid:
+      raise UserError(f"range of {name!r}: found {low:g} to {high:g}, expected numbers {valid}")
   select = SELECTIONS.get(sizes.selection, evolution.t_selection)
   try:
     return Population(
-      folder / FILE, chosen.entry.name, evolution.parse_ranges(ranges, tunable(chosen)),
-      sizes.interval, select, EXPLORATIONS[sizes.exploration], window=pbt.EVALUATIONS)
+      folder / FILE, chosen.entry.name, parsed, sizes.interval, select,
+      EXPLORATIONS[sizes.exploration], window=pbt.EVALUATIONS)
   except ValueError as error:
     raise UserError(str(error)) from None
 

@@ -42,6 +42,24 @@ def test_another_population_is_refused(tmp_path):
     populations.open_population(tmp_path, chosen(), SIZES, ["learning_rate=1e-3:1e-2"])
 
 
+@pytest.mark.parametrize("text, message", [
+  ("tau=0.1:0.45", "range of 'tau': found 0.1 to 0.45, expected numbers in [1, 2147483647]"),
+  ("tau=0.6:20", "range of 'tau': found 0.6 to 20, expected numbers in [1, 2147483647]"),
+  ("entropy_cost=-1:1:linear", "range of 'entropy_cost': found -1 to 1, expected numbers at least 0"),
+  ("learning_rate=0:1:linear", "range of 'learning_rate': found 0 to 1, expected numbers above 0")])
+def test_ranges_beyond_those_of_the_options_are_refused(tmp_path, text, message):
+  ftw = system_flags.choose(registry.find("ftw"), {})
+  with pytest.raises(UserError) as error:
+    populations.open_population(tmp_path, ftw, SIZES, [text])
+  assert str(error.value) == message and not list(tmp_path.iterdir())
+
+
+def test_ranges_within_those_of_the_options_are_accepted(tmp_path):
+  ftw = system_flags.choose(registry.find("ftw"), {})
+  populations.open_population(
+    tmp_path, ftw, SIZES, ["tau=1:20", "entropy_cost=0:1:linear", "kl_cost=1e-4:1e-2"]).close()
+
+
 def test_a_seed_whose_members_have_none_is_refused(tmp_path):
   assert populations.member_of(chosen(seed=2147482), 999).options.seed == 2147482999 < 2**31
   populations.check(chosen(seed=2147482), tmp_path)

@@ -66,6 +66,20 @@ def test_the_policy_gradient_does_not_reach_the_predictor(made):
     assert np.abs(gradient[name]["w"]).max() > 0
 
 
+def test_the_divergence_is_that_of_the_posterior_from_the_prior(made):
+  """Biases alone: the posterior has thrice the noise of the prior, and equal means.
+
+  KL(posterior || prior) is (9 - 1) / 2 - ln 3 = 2.90 an entry; the reverse would be 0.65.
+  """
+  system, params, unroll = made
+  changed = dict(params)
+  for name, factor in (("prior", 2.0), ("posterior", 3.0)):
+    bias = jnp.concatenate([jnp.zeros(3), jnp.full(3, jnp.log(factor))])
+    changed[name] = {"w": 0.0 * changed[name]["w"], "b": bias}
+  found = system.loss(changed, jax.random.key(0), unroll, Fixed({}, ()))
+  np.testing.assert_allclose(found.metrics["loss/kl"], 3 * (4.0 - np.log(3.0)), rtol=1e-5)
+
+
 @pytest.mark.parametrize("tuned, metric, change", [
   ({"entropy_cost": 0.51}, "entropy/action", -0.5), ({"kl_cost": 2.1}, "loss/kl", 2.0)])
 def test_tuned_costs_precede_those_of_the_config(made, tuned, metric, change):

@@ -60,8 +60,9 @@ def elo_ratings(scores: np.ndarray, games: np.ndarray, anchor: int = 0, base: fl
     games: [N, N] games of row against column, symmetric; the diagonal is ignored.
     anchor: index of the player with rating 0; the published ratings use the built-in elite bot.
     base: see `elo_expected_score`.
-    prior_games: drawn games added for each player against an opponent of rating 0. Without them a
-      player that wins every game has no finite rating.
+    prior_games: drawn games added for each player against a virtual opponent. It stands in the
+      middle of the league, before ratings are shifted to the anchor. Without these games a player
+      that wins every game has no finite rating.
     iterations: maximum number of Newton steps.
 
   Returns:

@@ -156,8 +156,8 @@ def load_teachers(config: Config, task: Task) -> list[Teacher]:
         ("observation", teacher.task.observation, own.observation),
         ("actions", teacher.task.num_actions, own.num_actions)):
       if found != expected:
-        raise UserError(f"policy_distillation.teachers: {folder!r} learnt {teacher.task.name!r} with "
-                        f"the {what} {found}, expected {expected}, as {name!r}")
+        raise UserError(f"policy_distillation.teachers: {folder!r} learnt {teacher.task.name!r} "
+                        f"with the {what} {found}, expected {expected}, as {name!r}")
   return teachers
 
 

@@ -22,7 +22,7 @@ ARGUMENTS = Arguments._fields
 OVER_USED = ("cross_entropy", "accuracy", "illegal", "entropy", "kl")
 OVER_LEARNT = (
   "ratio", "clipped_fraction", "mean_value", "mean_reward", "explained_variance", "emphasis")
-# Metrics of companion systems that are means over fresh unrolls, where a batch has replayed ones too.
+# Metrics of companion systems that are means over fresh unrolls, in batches with replayed ones.
 OVER_FRESH = ("loss/policy", "loss/value", "entropy/action")
 
 

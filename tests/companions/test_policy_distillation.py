@@ -180,7 +180,7 @@ def test_teachers_that_do_not_fit_are_refused(teachers, tmp_path):
    "learnt 'bsuite-deep_sea:size=6' with the observation ShapeDtypeStruct(shape=(6, 6), "
    "dtype=float32), expected ShapeDtypeStruct(shape=(10, 10), dtype=float32), as "
    "'bsuite-deep_sea:size=10'"),
-  ("bsuite-deep_sea:size=10", "bsuite-deep_sea:size=6", "shape=(10, 10), dtype=float32), expected "),
+  ("bsuite-deep_sea:size=10", "bsuite-deep_sea:size=6", "(10, 10), dtype=float32), expected "),
   ("minatar-breakout:minimal=false", "minatar-breakout",
    "learnt 'minatar-breakout:minimal=false' with the actions 6, expected 3, as 'minatar-breakout'"),
   ("bsuite-deep_sea:size=4", "bsuite-catch+bsuite-deep_sea:size=5",

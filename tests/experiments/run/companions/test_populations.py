@@ -45,7 +45,8 @@ def test_another_population_is_refused(tmp_path):
 @pytest.mark.parametrize("text, message", [
   ("tau=0.1:0.45", "range of 'tau': found 0.1 to 0.45, expected numbers in [1, 2147483647]"),
   ("tau=0.6:20", "range of 'tau': found 0.6 to 20, expected numbers in [1, 2147483647]"),
-  ("entropy_cost=-1:1:linear", "range of 'entropy_cost': found -1 to 1, expected numbers at least 0"),
+  ("entropy_cost=-1:1:linear",
+   "range of 'entropy_cost': found -1 to 1, expected numbers at least 0"),
   ("learning_rate=0:1:linear", "range of 'learning_rate': found 0 to 1, expected numbers above 0")])
 def test_ranges_beyond_those_of_the_options_are_refused(tmp_path, text, message):
   ftw = system_flags.choose(registry.find("ftw"), {})

@@ -185,7 +185,7 @@ def test_the_arms_of_a_study_get_the_directories_of_its_teachers(tmp_path):
 
 
 def test_arms_learn_from_teachers_of_their_own_task(tmp_path):
-  """The seed decides the actions of `deep_sea`: a teacher for each. Other tasks have one teacher."""
+  """The seed decides the actions of `deep_sea`: a teacher for each. Other tasks have one."""
   study = small_studies.STUDY._replace(
     arms=(Arm("student", "1", system="policy_distillation"),),
     teachers=(Arm("sea", "sea", {"task": "bsuite-deep_sea:size=4"}, system="impala"),

@@ -112,6 +112,7 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
   active = jax.random.bernoulli(
     keys[1], probabilities[opponents] if probabilities.ndim == 3 else probabilities,
     (games, 2, len(types.PSEUDO_REWARDS)))
+  active &= setup.decider.plays(opponents)[..., None]  # a scripted player has no z
   mmr, income = setup.decider.strength(opponents, conditioning)
   match_up = base.MatchUp(
     races=race, map_index=map_index, swap_sides=swap,

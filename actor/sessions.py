@@ -24,10 +24,10 @@ def lower_priority(niceness: int) -> None:
   Where the kernel groups sessions, the niceness of the group is the one that counts.
 
   Args:
-    niceness: 0 to 19, of the group; added to the process's own.
+    niceness: 0 to 19, added to that of the process and to that of the group; the sums end at 19.
   """
   os.nice(niceness)
-  set_priority(niceness)
+  set_priority(min(19, priority() + niceness))
 
 
 def set_priority(niceness: int, process: int | str = "self") -> None:

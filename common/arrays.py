@@ -109,7 +109,8 @@ def check_values(path: str | os.PathLike[str], name: str, array: np.ndarray, spe
   elif array.dtype.kind == "b":
     wrong, expected = array.view(np.uint8) > 1, "bytes 0 or 1"
   elif array.dtype.kind in "fV":  # V: bfloat16 and its like
-    wrong, expected = ~np.isfinite(array.astype(np.float32)), "finite numbers"
+    numbers = array if array.dtype.kind == "f" else array.astype(np.float32)
+    wrong, expected = ~np.isfinite(numbers), "finite numbers"
   if not wrong.any() and (spec.low is not None or spec.high is not None):
     low = -math.inf if spec.low is None else spec.low
     high = math.inf if spec.high is None else spec.high

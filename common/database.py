@@ -19,11 +19,40 @@ from starleague.common.errors import UserError
 
 BUSY_SECONDS = 60.0
 _RETRY_SECONDS = 0.02
+_IMMUTABLE = "&immutable=1"  # end of a URI
+_PRIMARY = 0xFF  # bits of an error's code without its extension
+_NO_ACCESS = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
 _LAYOUT = "layout"  # the table of components and their versions
 
 
 class DatabaseFileError(UserError, ValueError):
   """A file is not a database, is damaged, or has other tables or values than expected."""
+
+
+def read_uri(path: str | os.PathLike) -> str:
+  """Returns the URI with which SQLite opens an existing file without the right to change it.
+
+  SQLite needs a log and shared memory beside the file, and creates them. In a folder where it
+  cannot, a file without a log is opened as immutable: a connection does not notice later changes.
+  """
+  real = pathlib.Path(path).resolve()
+  logged = real.with_name(f"{real.name}-wal").exists()
+  immutable = not logged and not os.access(real.parent, os.W_OK)
+  return f"{real.as_uri()}?mode=ro{_IMMUTABLE if immutable else ''}"
+
+
+@contextlib.contextmanager
+def access_named(path: pathlib.Path) -> Iterator[None]:
+  """Turns SQLite's errors about the access to a file into a DatabaseFileError that names it."""
+  try:
+    yield
+  except sqlite3.OperationalError as error:
+    if getattr(error, "sqlite_errorcode", 0) & _PRIMARY not in _NO_ACCESS:
+      raise
+    found = "a folder" if path.is_dir() else f"that SQLite cannot: {error}"
+    raise DatabaseFileError(
+      f"{path}: expected a SQLite file that this user can open, found {found}. Check the path, and "
+      "the rights to the file and its folder.") from error
 
 
 class Database:
@@ -49,9 +78,9 @@ class Database:
       busy_seconds: maximum wait for other processes.
 
     Raises:
-      DatabaseFileError: the file is not a database, its tables have another version, or it holds
-        tables of another component and `alone` is set; or it is missing and `read_only` is set.
-        It stays unchanged.
+      DatabaseFileError: the file is not a database, this user may not open it, its tables have
+        another version, or it holds tables of another component and `alone` is set; or it is
+        missing and `read_only` is set. It stays unchanged.
       DiskFullError: there is no space left.
       sqlite3.OperationalError: the lock is held for too long.
     """
@@ -59,11 +88,14 @@ class Database:
     self._busy_seconds = busy_seconds
     self.lock = threading.RLock()
     self._process = -1
+    self._opened, self._immutable = 0, False
     self._read_only = read_only
     if read_only:
       self._check_exists(component, version)
       return
     self.path.parent.mkdir(parents=True, exist_ok=True)
+    with self.damage_named():
+      self._check_size()
     with self.damage_named(), self.transaction() as connection:
       if alone:
         self._check_alone(connection, component)
@@ -76,9 +108,10 @@ class Database:
 
   @contextlib.contextmanager
   def damage_named(self) -> Iterator[None]:
-    """Turns SQLite's errors about the file's contents into a DatabaseFileError that names it."""
+    """Turns SQLite's errors about the file into a DatabaseFileError that names it."""
     try:
-      yield
+      with access_named(self.path):
+        yield
     except sqlite3.OperationalError:
       raise
     except sqlite3.DatabaseError as error:
@@ -92,9 +125,15 @@ class Database:
       if found != "ok":
         raise sqlite3.DatabaseError(" ".join(found.split()))
 
+  def _check_size(self) -> None:
+    """Refuses a file of one byte: SQLite takes it for an empty one, and would overwrite it."""
+    if self.path.is_file() and self.path.stat().st_size == 1:
+      raise sqlite3.DatabaseError("file is not a database")
+
   def _check_exists(self, component: str, version: int) -> None:
     if not self.path.is_file():
-      raise DatabaseFileError(f"{self.path}: expected a file with a {component}, found none.")
+      there = "a folder" if self.path.is_dir() else "none"
+      raise DatabaseFileError(f"{self.path}: expected a file with a {component}, found {there}.")
     with self.damage_named():
       found = None
       if self.rows("SELECT 1 FROM sqlite_master WHERE name = ?", (_LAYOUT,)):
@@ -130,10 +169,14 @@ class Database:
       connection.execute(statement)
 
   def _connect(self) -> sqlite3.Connection:
+    if self._immutable:
+      self.close()  # the file may have changed
     if self._process != os.getpid():  # a fork must not use its parent's SQLite connection
-      connection = sqlite3.connect(
-        f"{self.path.absolute().as_uri()}?mode={'ro' if self._read_only else 'rwc'}", uri=True,
-        timeout=self._busy_seconds, isolation_level=None, check_same_thread=False)
+      uri = (read_uri(self.path) if self._read_only
+             else f"{self.path.absolute().as_uri()}?mode=rwc")
+      connection = sqlite3.connect(uri, uri=True, timeout=self._busy_seconds,
+                                   isolation_level=None, check_same_thread=False)
+      self._opened, self._immutable = self._opened + 1, uri.endswith(_IMMUTABLE)
       if not self._read_only:
         self._use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
@@ -174,6 +217,12 @@ class Database:
     """Returns all rows of a query."""
     with self.lock:
       return self._connect().execute(statement, values).fetchall()
+
+  def version(self) -> tuple[int, int]:
+    """Returns numbers that differ if another connection may have changed the file meanwhile."""
+    with self.lock:
+      changes = self.rows("PRAGMA data_version")[0][0]
+      return self._opened, changes
 
   def close(self) -> None:
     """Closes the connection of this process; the next use reopens it."""

@@ -2,7 +2,8 @@
 
   python -m starleague.experiments.actor --run_dir runs/mini --address localhost:7000
 
-It may be killed at any time: only its unfinished games are lost.
+It may be killed at any time. It then loses its unfinished games, and the results of up to 5 s and
+two calls of the program. Up to 8 trajectories on their way to the data server are lost, too.
 """
 
 import pathlib

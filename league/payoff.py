@@ -171,7 +171,7 @@ class Payoff:
       schema.prepare(path)
     self._database = Database(path, schema.PAYOFF, version, tables, read_only=read_only)
     self._table = CountTable()
-    self._version: tuple[int, int] | None = None  # process and SQLite's version, of the table
+    self._version: tuple[int, int] | None = None  # of the file, at the table's last change
     self._refresh()
 
   @property
@@ -191,7 +191,7 @@ class Payoff:
     read often, and nobody asks for its ages: all are 0.
     """
     with self._database.lock:
-      version = os.getpid(), self._database.rows("PRAGMA data_version")[0][0]
+      version = self._database.version()
       if version == self._version:
         return
       with self._database.damage_named():
@@ -332,9 +332,7 @@ class Payoff:
 
   def close(self) -> None:
     """Closes the file; the next use reopens it."""
-    with self._database.lock:
-      self._database.close()
-      self._version = None  # the next connection counts its versions afresh
+    self._database.close()
 
 
 def clear(connection: sqlite3.Connection, player: str) -> None:

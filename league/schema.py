@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from starleague.common.database import BUSY_SECONDS, DatabaseFileError
+from starleague.common.database import BUSY_SECONDS, DatabaseFileError, access_named, read_uri
 from starleague.league.leases import MOST_GAMES
 from starleague.league.players import HISTORICAL, KINDS, LEARNING_KINDS, MOST_STEPS
 from starleague.league.ratings.archive import AXES, Cell
@@ -145,18 +145,16 @@ def statements(component: str) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _opened(path: pathlib.Path, mode: str) -> Iterator[sqlite3.Connection]:
+def _opened(path: pathlib.Path, uri: str) -> Iterator[sqlite3.Connection]:
   """A connection to an existing file; damage found in the block is left to `Database` to name."""
-  connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True,
-                               timeout=BUSY_SECONDS, isolation_level=None)
-  try:
-    yield connection
-  except sqlite3.OperationalError:
-    raise
-  except sqlite3.DatabaseError:
-    pass
-  finally:
-    connection.close()
+  with access_named(path), contextlib.closing(sqlite3.connect(
+      uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+    try:
+      yield connection
+    except sqlite3.OperationalError:
+      raise
+    except sqlite3.DatabaseError:
+      pass
 
 
 def _versions(connection: sqlite3.Connection) -> dict[str, int]:
@@ -176,7 +174,7 @@ def readable_version(path: str | os.PathLike, component: str) -> int:
   """
   path, versions = pathlib.Path(path), {}
   if path.is_file():
-    with _opened(path, "ro") as connection:
+    with _opened(path, read_uri(path)) as connection:
       versions = _versions(connection)
       for table in TABLES[component] if component in versions else ():
         _check(connection, path, table)
@@ -197,7 +195,7 @@ def prepare(path: str | os.PathLike) -> None:
   path = pathlib.Path(path)
   if not path.is_file() or not path.stat().st_size:
     return
-  with _opened(path, "rw") as connection:
+  with _opened(path, f"{path.absolute().as_uri()}?mode=rw") as connection:
     connection.execute("PRAGMA ignore_check_constraints = ON")  # `_check` names the values
     if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
       return  # `Database.check` names the damage

@@ -149,14 +149,14 @@ def offline_loss(policy: Unrollable, config: AgentConfig, options: Options, para
     state = supervised.starting_state(options.imitation, chunks.first, carry.behaviour)
     mu = policy.unroll_batch(jax.lax.stop_gradient(behaviour), batch._replace(
       initial_state=wire.unpack_state(state, config)))
-    carry = carry._replace(behaviour=wire.pack_state(mu.state, 1))
+    carry = carry._replace(behaviour=supervised.carried_state(mu.state))
   terms, metrics, emphasis = offline_terms(options, output, mu, batch, chunks.first, carry.emphasis)
   loss, metrics = reduce_terms(terms, metrics, batch.steps.weight[:-1])
   if options.cloning > 0.0 and options.imitation.weights.l2 > 0.0:
     penalty = options.imitation.weights.l2 * supervised.l2(params)
     loss += penalty
     metrics |= jax.lax.stop_gradient({"loss/l2": penalty, "loss/total": loss})
-  policy_carry = supervised.Carry(wire.pack_state(output.state, 1), kept)
+  policy_carry = supervised.Carry(supervised.carried_state(output.state), kept)
   return loss, (metrics, carry._replace(policy=policy_carry, emphasis=emphasis))
 
 
@@ -219,17 +219,20 @@ def emphatic(options: Options, learnt: objective.Learnt, first: Array,
     state: [B, n], the traces before the chunk.
 
   Returns:
-    ([T, B], the traces after the chunk).
+    ([T, B], the traces after the chunk, all finite).
   """
   started = losses.emphatic_init(options.emphatic_steps)
-  # A skipped update may leave traces that are not finite, which no discount of 0 removes.
-  finite = jnp.isfinite(state.trace).all(axis=1) & jnp.isfinite(state.decay).all(axis=1)
-  continues = (~first & finite)[:, None]
-  state = jax.tree.map(lambda new, old: jnp.where(continues, old, new), started, state)
+
+  def start(where: Array, state: losses.EmphaticState) -> losses.EmphaticState:
+    return jax.tree.map(lambda new, old: jnp.where(where[:, None], new, old), started, state)
+
   # The product of an infinite ratio and a ratio of 0 would be NaN.
   ratio = jnp.prod(jnp.minimum(learnt.ratio, MAX_RATIO), axis=1)
-  return jax.vmap(losses.emphatic_weights, (1, 1, 0, None), (1, 0))(
-    learnt.discount, ratio, state, options.rl.clip_rho)
+  weights, state = jax.vmap(losses.emphatic_weights, (1, 1, 0, None), (1, 0))(
+    learnt.discount, ratio, start(first, state), options.rl.clip_rho)
+  # A skipped update may leave traces that are not finite, which no discount of 0 removes.
+  finite = jnp.isfinite(state.trace).all(axis=1) & jnp.isfinite(state.decay).all(axis=1)
+  return weights, start(~finite, state)
 
 
 def with_ratios(options: Options, steps: Step, mu: UnrollOutput | None) -> Step:

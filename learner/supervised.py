@@ -191,7 +191,7 @@ def imitation_loss(policy: Unrollable, config: AgentConfig, options: Options, pa
   """
   trajectories, kept = begin(config, options, key, chunks)
   loss, (metrics, state) = sl_loss(policy, params, trajectories, options.weights)
-  return loss, (metrics, Carry(wire.pack_state(state, 1), kept))
+  return loss, (metrics, Carry(carried_state(state), kept))
 
 
 def imitation_totals(policy: Unrollable, config: AgentConfig, options: Options, params: Any,
@@ -205,7 +205,7 @@ def imitation_totals(policy: Unrollable, config: AgentConfig, options: Options, 
 
   totals = Totals(jnp.sum(found.weight), total(jnp.ones_like(found.correct)),
                   total(found.cross_entropy), total(found.correct), total(~found.legal))
-  return totals, Carry(wire.pack_state(found.state, 1), kept)
+  return totals, Carry(carried_state(found.state), kept)
 
 
 def no_totals() -> Totals:
@@ -269,9 +269,20 @@ def starting_state(options: Options, first: Array, state: Array) -> jax.Array:
   """
   if not options.carry_state:
     return jnp.zeros_like(state)
-  # A skipped update may leave a state that is not finite: it counts as zero.
-  continues = ~first[:, None] & jnp.isfinite(state).all(axis=1, keepdims=True)
-  return jnp.where(continues, state, 0.0)
+  return jnp.where(first[:, None], 0.0, state)
+
+
+def carried_state(state: CoreState) -> jax.Array:
+  """Returns the core's states after chunks, to carry and to save.
+
+  Args:
+    state: [B, ...]. A skipped update may leave one that is not finite: it counts as zero.
+
+  Returns:
+    [B, n], packed as on the wire, all finite.
+  """
+  packed = wire.pack_state(state, 1)
+  return jnp.where(jnp.isfinite(packed).all(axis=1, keepdims=True), packed, 0.0)
 
 
 def draw_kept(options: Options, key: jax.Array, first: Array, kept: Array) -> jax.Array:

@@ -6,9 +6,11 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+_NOBODY = 65534  # a user's id
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -28,6 +30,39 @@ def start_together(target: Callable, arguments: Sequence[tuple]) -> list:
   for event in started:
     assert event.wait(120)
   return processes
+
+
+@contextlib.contextmanager
+def public_folder() -> Iterator[pathlib.Path]:
+  """A folder that other users can reach; the folders above `tmp_path` are private."""
+  with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+    yield pathlib.Path(folder)
+
+
+def returned_to_other_user(folder: pathlib.Path, function: Callable[[], str]) -> str:
+  """Returns the result or the error of a function, for a user who may not write to a folder.
+
+  Args:
+    folder: of `public_folder`.
+    function: called in a forked process.
+  """
+  folder.chmod(0o555)
+  receive, send = os.pipe()
+  child = os.fork()
+  if not child:
+    try:
+      if os.geteuid() == 0:
+        os.setuid(_NOBODY)
+      os.write(send, function().encode())
+    except Exception as error:
+      os.write(send, f"{type(error).__name__} {error}".encode())
+    finally:
+      os._exit(0)
+  os.close(send)
+  os.waitpid(child, 0)
+  folder.chmod(0o755)
+  with os.fdopen(receive, "rb") as found:
+    return found.read().decode()
 
 
 @contextlib.contextmanager

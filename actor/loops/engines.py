@@ -69,7 +69,8 @@ def _play_compiled(parts: Parts, options: ActorOptions, process: ActorProcess,
                    conditioning: Conditioning | None,
                    client: league.LeagueClient | None) -> None:
   weights = _weights(parts, options, process, client)
-  stopping.end_at_once()  # only unfinished games are lost
+  # What a kill loses: unfinished games, results not yet reported, trajectories on their way.
+  stopping.end_at_once()
   source: compiled_loop.CallSource
   if client is None:
     source = compiled_single.SingleCalls(parts, options, process, weights, conditioning)

@@ -82,11 +82,11 @@ def play(source: MatchSource, parts: Parts, options: ActorOptions, process: Acto
     params = source.newest()
   except transport.StoppedError:
     return
+  sessions.lower_priority(options.niceness)  # first: the games' processes start with it
   with compiling.without_collection():
     hosting = hosted_games.Hosting(
       parts, key, params, source.next_request, source.conditioning, options.pseudo_scale,
       options.draw_reward, write)
-  sessions.lower_priority(options.niceness)
   try:
     while not stop.is_set():
       for player, newest in source.newest().items():

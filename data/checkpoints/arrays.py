@@ -41,12 +41,19 @@ def write(path: Path, trees: Mapping[str, Tree], manifest: Mapping[str, Any],
     trees: pytrees of arrays and typed keys, by name.
     manifest: the manifest without leaves and files.
     aside: the name that an existing checkpoint at `path` gets; None: there must be none.
+
+  Raises:
+    ArraysError: a number is not finite, so that `read` would refuse it; nothing is written.
   """
   leaves = {name: describe_leaves(tree) for name, tree in trees.items()}
+  stored = {name: _arrays(tree) for name, tree in trees.items()}
+  for name, arrays in stored.items():
+    for leaf, array in arrays.items():
+      checked.check_values(path / name, leaf, array, checked.Spec(array.dtype, array.shape))
   with files.replacing_folder(path, aside) as folder:
     with _checkpointer() as (ocp, checkpointer):
-      for name, tree in trees.items():
-        arrays = {leaf: array for leaf, array in _arrays(tree).items() if array.size}
+      for name, found in stored.items():
+        arrays = {leaf: array for leaf, array in found.items() if array.size}
         if arrays:  # Orbax saves neither empty trees nor empty arrays
           checkpointer.save(folder / name, args=ocp.args.PyTreeSave(arrays))
     manifests.write(folder / MANIFEST, {**manifest, "leaves": leaves})

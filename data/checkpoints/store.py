@@ -100,6 +100,7 @@ class Checkpoints:
 
     Raises:
       ValueError: a later checkpoint exists; the directory would mix two runs.
+      ArraysError: a number is not finite; names the leaf. The complete checkpoints are kept.
       RuntimeError: this is not the first host of a run.
       DiskFullError: there is no space left; the complete checkpoints are kept.
     """
@@ -208,6 +209,7 @@ def save_params(path: str | os.PathLike, params: Tree, config: checkpoint_manife
   Raises:
     FileExistsError: the path exists.
     ValueError: `params` are not nested dicts.
+    ArraysError: a parameter is not finite; names it.
     RuntimeError: this is not the first host of a run.
   """
   path = Path(path).absolute()

@@ -279,17 +279,17 @@ class _Reader:
 
   def steps(self, row: int) -> wire.Columns:
     episodes = self._games.episodes
-    with _named(self._games.path / self._games.parts[episodes.part[row]]):
-      table = self._file(int(episodes.part[row])).read_row_group(
-        int(episodes.row[row]), columns=list(files.STEPS), use_threads=False)
+    part, group = int(episodes.part[row]), int(episodes.row[row])
+    file = self._games.path / self._games.parts[part]
+    with _named(file):
+      table = self._file(part).read_row_group(
+        group, columns=list(files.STEPS), use_threads=False)
     size, columns = int(episodes.decisions[row]) + 1, []
     for name, width, dtype in zip(files.STEPS, self._widths, self._dtypes, strict=True):
-      found = _values(self._games.path / self._games.parts[episodes.part[row]], name,
-                      int(episodes.row[row]), table[name][0], dtype)
+      found = _values(file, name, group, table[name][0], dtype)
       if found.size != size * width:
-        raise GamesError(
-          f"{self._games.path}: column {name!r} of game {episodes.game[row]}: expected "
-          f"{size} steps of {width} values, found {found.size} values; record again.")
+        raise GamesError(f"{file}: column {name!r}, row {group}: expected {size} steps of {width} "
+                         f"values, found {found.size} values; record again.")
       columns.append(found.reshape(size, width))
     return wire.Columns(*columns)
 

@@ -17,12 +17,12 @@ def dataset(source: str | os.PathLike, batch_size: int, player: str | None = Non
   Args:
     source: a folder written by `starleague.experiments.record`, which describes itself; or
       host:port of a data server, which needs `player`, `config` and `unroll_length`.
-    batch_size: B.
+    batch_size: B, at least 1.
     player: name of the table.
     config: form of the steps; the AgentConfig of a recording, which may be left out.
     unroll_length: T of the trajectories.
     deadline_s: seconds to wait for a batch, or for a server that does not answer.
-    prefetch: batches stacked ahead.
+    prefetch: batches stacked ahead, at least 1.
     stop: ends the iteration and all waits when set.
 
   Returns:
@@ -36,7 +36,8 @@ def dataset(source: str | os.PathLike, batch_size: int, player: str | None = Non
     SignatureMismatchError: the table holds other trajectories; raised before any is sampled.
     ServerUnavailableError: no server answers at the address within the deadline.
     StoppedError: `stop` was set before the server answered.
-    ValueError: `source` is neither a folder nor an address, or an address lacks an argument.
+    ValueError: `source` is neither a folder nor an address, an address lacks an argument, or
+      `batch_size` or `prefetch` is below 1.
   """
   if os.path.isdir(source):
     if isinstance(config, wire.StepFormat):

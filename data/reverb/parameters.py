@@ -27,7 +27,6 @@ CELL_BYTES = 16 * 2**20
 CLOSE_S = 1.0
 
 
-
 class ParameterMismatchError(UserError, ValueError):
   """The published parameters belong to another agent."""
 
@@ -280,6 +279,7 @@ class ParameterFetcher:
 
     Raises:
       ParameterMismatchError: their tree differs from the template.
+      SignatureMismatchError: a restarted server has no such player.
       StarvedError: nothing has been published within the deadline.
       ServerUnavailableError: the server has not answered within the deadline.
       StoppedError: `stop` was set.
@@ -325,6 +325,7 @@ class ParameterFetcher:
     what = transport.unreachable(self._address)
     while True:
       info = transport.await_info(self._client, self._deadline_s, what, self._stop)
+      transport.check_signature(info, self._table, self._address, transport.parameters_spec())
       if info[self._table].current_size:
         return
       if time.monotonic() - start + wait > self._deadline_s:

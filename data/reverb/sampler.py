@@ -64,14 +64,17 @@ class Dataset(Iterator[wire.Packed]):
     Args:
       address: host:port of the server.
       player: name of the table.
-      batch_size: B.
+      batch_size: B, at least 1.
       config: the form of the trajectories' steps.
       unroll_length: T.
       deadline_s: seconds to wait for a batch, or for a server that does not answer.
-      prefetch: batches stacked ahead.
+      prefetch: batches stacked ahead, at least 1.
       stop: ends the iteration and all waits when set.
       starved_s: seconds to wait for a batch while the server answers; None: `deadline_s`.
     """
+    for name, value in (("batch_size", batch_size), ("prefetch", prefetch)):
+      if value < 1:
+        raise ValueError(f"dataset: {name}: expected at least 1, found {value}.")
     self._address, self._table, self._deadline_s = address, player, deadline_s
     self._starved_s = deadline_s if starved_s is None else starved_s
     self.config, self.unroll_length = config, unroll_length
@@ -127,6 +130,7 @@ class Dataset(Iterator[wire.Packed]):
     Raises:
       StarvedError: the server answers but the table gave no batch within `starved_s`.
       ServerUnavailableError: the server has not answered within the deadline.
+      SignatureMismatchError: a restarted server lacks the table, or has one of other trajectories.
       StopIteration: this is closed, or `stop` is set.
     """
     start = answered = checked = time.monotonic()
@@ -167,6 +171,8 @@ class Dataset(Iterator[wire.Packed]):
     """
     info = transport.server_info(self._client)
     now = time.monotonic()
+    if info is not None:
+      transport.check_signature(info, self._table, self._address, self._spec._asdict())
     if info is None and now - answered > self._deadline_s:
       raise ServerUnavailableError(
         f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s).")

@@ -10,6 +10,7 @@ import numpy as np
 from starleague.actor import rollouts
 from starleague.agent import types
 from starleague.data.z.conditioning import Conditioning, unconditional
+from tests.actor import builders
 from tests.actor.clockwork import LENGTH, STEP_LOOPS, clockwork, counting_policy, scripted
 
 NO_Z = unconditional(maps=1, mmr=6200)
@@ -162,6 +163,19 @@ def test_targets_match_the_match_up():
   assert set(map_index[:, 0]) == {0, 1, 2}
   expected = ((map_index * 5 + race) * 5 + race[:, ::-1]) * 2 + side
   np.testing.assert_array_equal(np.asarray(state.z.build_order)[..., 0], expected)
+
+
+def test_scripted_players_have_no_z():
+  orders = np.tile(np.arange(1, builders.ACTIONS + 1), (2, 1))
+  run = rollouts.make_rollouts(
+    builders.building(), builders.make_policy(True), CONFIG, builders.scripted)
+  opponents = np.array([0, 1, 2, 0, 1, 2], np.int32)
+  state = run.init(
+    jax.random.key(0), opponents, builders.make_conditioning(orders, mmr=6200))
+  played = np.array([[True, True], [True, False], [True, False]] * 2)
+  np.testing.assert_array_equal(state.environment.z.build_order.any(-1), played)
+  np.testing.assert_array_equal(
+    state.pseudo_active, np.repeat(played[..., None], len(types.PSEUDO_REWARDS), axis=2))
 
 
 def test_results_give_both_players_targets():

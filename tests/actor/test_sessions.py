@@ -44,6 +44,17 @@ def test_the_priority_of_a_session_is_read_where_the_kernel_groups_it(tmp_path, 
   assert sessions.priority() == expected
 
 
+@pytest.mark.parametrize("before, niceness, after", [
+  (0, 3, 3), (12, 0, 12), (12, 5, 17), (12, 19, 19), (-5, 0, -5)])
+def test_a_session_that_is_low_is_never_raised(tmp_path, monkeypatch, before, niceness, after):
+  added = []
+  monkeypatch.setattr(sessions.os, "nice", added.append)  # this process keeps its own
+  monkeypatch.setattr(sessions, "_GROUP", str(tmp_path / "{process}-group"))
+  (tmp_path / "self-group").write_text(f"/autogroup-7 nice {before}\n")
+  sessions.lower_priority(niceness)
+  assert (tmp_path / "self-group").read_text() == str(after) and added == [niceness]
+
+
 def start_child(connection):
   """The main function of a process that starts another one."""
   child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])

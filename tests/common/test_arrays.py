@@ -97,6 +97,12 @@ def test_other_arrays_are_rejected(path, name, array, message):
     read(path)
 
 
+def test_a_float64_beyond_the_range_of_float32_is_finite(path):
+  np.savez(path, x=np.float64([1e39, -1e300]))
+  found = arrays.read(path, {"x": arrays.Spec(np.float64, (2,))})
+  assert found["x"].tolist() == [1e39, -1e300]
+
+
 def test_names_of_arrays_are_checked(path):
   np.savez(path, **{f"a{i:054d}": np.zeros(1) for i in range(5)})
   with pytest.raises(arrays.ArraysError, match=(

@@ -1,6 +1,7 @@
 """The SQLite file: all or nothing, checked when it is opened, safe over threads and forks."""
 
 import os
+import shutil
 import sqlite3
 import threading
 
@@ -8,6 +9,7 @@ import pytest
 
 from starleague.common import disk
 from starleague.common.database import Database, DatabaseFileError
+from tests.processes import public_folder, returned_to_other_user
 
 TABLES = ("CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",)
 
@@ -130,6 +132,65 @@ def test_a_reader_refuses_a_missing_or_foreign_file_and_creates_none(tmp_path):
   with pytest.raises(DatabaseFileError, match="expected tables of counter, found none"):
     Database(tmp_path / "foreign", "counter", 1, read_only=True)
   assert not (tmp_path / "nowhere.sqlite").exists()
+
+
+def read_counts(path):
+  return repr(counts(Database(path, "counter", 1, read_only=True)))
+
+
+def test_a_reader_needs_no_right_to_write():
+  with public_folder() as shared:
+    database = make(shared / "file.sqlite")
+    add(database)
+    database.close()  # removes the log
+    assert os.listdir(shared) == ["file.sqlite"]
+    assert returned_to_other_user(shared, lambda: read_counts(database.path)) == "{'a': 1}"
+
+
+def test_a_log_that_cannot_be_read_is_an_error_in_one_line():
+  with public_folder() as shared:
+    database = make(shared / "live.sqlite")
+    add(database)
+    for end in ("", "-wal"):  # without the shared memory, which a reader would create
+      shutil.copy(f"{database.path}{end}", f"{shared}/copy.sqlite{end}")
+    found = returned_to_other_user(shared, lambda: read_counts(shared / "copy.sqlite"))
+    assert found == (
+      f"DatabaseFileError {shared}/copy.sqlite: expected a SQLite file that this user can open, "
+      "found that SQLite cannot: unable to open database file. Check the path, and the rights to "
+      "the file and its folder.")
+
+
+def test_a_reader_of_an_immutable_file_sees_later_changes(tmp_path, monkeypatch):
+  database = make(tmp_path / "file.sqlite")
+  add(database)
+  database.close()
+  monkeypatch.setattr(os, "access", lambda path, mode: False)
+  reader = Database(database.path, "counter", 1, read_only=True)
+  versions = {reader.version()}
+  for count in (2, 3):
+    add(database)
+    database.close()
+    assert counts(reader) == {"a": count}  # in the file, without a log
+    versions.add(reader.version())
+  add(database)
+  assert counts(reader) == {"a": 4}  # in the log
+  assert len({*versions, reader.version()}) == 4
+
+
+def test_a_folder_is_named(tmp_path):
+  with pytest.raises(DatabaseFileError, match=f"^{tmp_path}: expected a SQLite file .* a folder"):
+    make(tmp_path)
+  with pytest.raises(DatabaseFileError, match="expected a file with a counter, found a folder"):
+    Database(tmp_path, "counter", 1, read_only=True)
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_a_short_file_that_is_no_database_is_named_and_stays(tmp_path, size):
+  path = tmp_path / "text"
+  path.write_bytes(b"n" * size)
+  with pytest.raises(DatabaseFileError, match="text is not a SQLite database, or is damaged: file"):
+    make(path)
+  assert path.read_bytes() == b"n" * size
 
 
 def test_a_truncated_file_is_named(tmp_path):

@@ -286,6 +286,17 @@ def test_a_reader_sees_changes_and_makes_none(tmp_path):
   assert writer.counts("a", "b").games == 1
 
 
+def test_a_reader_without_the_right_to_write_sees_changes_of_a_closed_file(tmp_path, monkeypatch):
+  writer = Payoff(tmp_path / "league.sqlite")
+  writer.close()  # removes SQLite's log: the reader opens the file as immutable
+  monkeypatch.setattr(os, "access", lambda path, mode: False)
+  reader = Payoff(writer.path, read_only=True)
+  assert reader.score("a", "b") == 0.5
+  writer.record(GameResult("1", "a", "b", WIN, 0.0))
+  writer.close()
+  assert reader.score("a", "b") == 1.0
+
+
 def test_wilson_bounds():
   """Newcombe 1998: 81 of 263 gives 0.2553 to 0.3662; 0 of 20 and 1 of 29; none without games."""
   low, high = wilson_bounds(np.array([81, 0, 1, 0.]), np.array([263, 20, 29, 0.]))

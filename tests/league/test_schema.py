@@ -11,6 +11,7 @@ from starleague.league.league_file import open_league_file
 from starleague.league.payoff import DRAW, LOSS, WIN, GameResult, Payoff
 from starleague.league.ratings.archive import Behaviour, Cell, CellCount
 from starleague.league.reporting import GamesReport, PlayedGame
+from tests.processes import public_folder, returned_to_other_user
 
 MAIN, EXPLOITER, FIRST = "zerg-main-0", "zerg-main_exploiter-0", "zerg-main-0-0000"
 
@@ -141,6 +142,17 @@ def test_edited_content_is_refused_in_one_line(tmp_path, older, statement, messa
     text = str(error.value)
     assert text.startswith(f"{path}: table ") and message in text and "\n" not in text
     assert text.endswith("Restore the file from a mirror, or correct it.")
+
+
+def test_a_reader_needs_no_right_to_write():
+  with public_folder() as shared:
+    path = filled(shared / "league.sqlite")
+
+    def read():
+      counts = Payoff(path, read_only=True).results(MAIN, FIRST)
+      return f"{len(open_league_file(path).players())} {tuple(counts)}"
+
+    assert returned_to_other_user(shared, read) == "5 (4, 2, 1, 1)"
 
 
 def test_an_older_file_opens_with_all_its_rows_and_gets_constraints(tmp_path):

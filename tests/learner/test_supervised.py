@@ -192,12 +192,20 @@ def test_the_state_is_carried_along_games_and_starts_at_zero(step):
   first = np.arange(SLOTS) < 3
   carry = no_carry()
   carry.state[:] = 7.0
-  carry.state[4] = np.nan  # left by a skipped update
   hidden = wire.unpack_state(step[0](jax.random.key(0), make_chunks(first, carry)).state, MINI)
   np.testing.assert_array_equal(hidden.hidden[:, 0, 5:], np.where(
-    first | (np.arange(SLOTS) == 4), LENGTH, LENGTH + 7)[:, None] * np.ones(MINI.core_size - 5))
+    first, LENGTH, LENGTH + 7)[:, None] * np.ones(MINI.core_size - 5))
   hidden = wire.unpack_state(step[1](jax.random.key(0), make_chunks(first, carry)).state, MINI)
   np.testing.assert_array_equal(hidden.hidden[:, 0, 5:], LENGTH)
+
+
+def test_a_state_that_is_not_finite_is_carried_as_zero(step):
+  """Checkpoints hold the carry, and none that is not finite."""
+  carry = no_carry()
+  carry.state[4, -1] = np.nan
+  state = step[0](jax.random.key(0), make_chunks(np.zeros(SLOTS, bool), carry)).state
+  assert np.asarray(state).any(axis=1).tolist() == [i != 4 for i in range(SLOTS)]
+  assert np.isfinite(state).all()
 
 
 def test_a_game_shows_the_same_parts_of_z_in_all_its_chunks(step):

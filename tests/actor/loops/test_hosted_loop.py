@@ -62,6 +62,7 @@ class Rig:
 
       def __init__(self, *arguments):
         rig.hosting, self.arguments, self.rounds, self.closed = self, arguments, 0, 0
+        self.niceness = list(rig.niceness)
         self.model = modules.SimpleNamespace(
           set_params=lambda player, params: rig.log.append((player, params)))
         self.processes = modules.SimpleNamespace(resume=lambda: rig.log.append("resume"))
@@ -100,7 +101,8 @@ def test_rounds_write_hand_over_weights_and_report_until_the_stop_event(monkeypa
   assert rig.log == ["round", "resume", (1, "second"), "round", "resume", "round", "resume"]
   assert rig.writer.written == [([[0]], [[5]]), ([[0, 1]], [[5, 6]]), ([[0, 1]], [[5, 6]])]
   assert source.handled == [(["game 1"], 1), (["game 2"], 2), (["game 3"], 2)]
-  assert rig.hosting.closed == 1 and rig.niceness == [4]
+  # The processes of the games start with the actor's priority, those that replace them too.
+  assert rig.hosting.closed == 1 and rig.niceness == rig.hosting.niceness == [4]
 
 
 def test_the_writer_has_a_row_for_each_player_of_each_game(monkeypatch, tmp_path):

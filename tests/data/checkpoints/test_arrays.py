@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from starleague.common.arrays import ArraysError
 from starleague.data.checkpoints import arrays
 from starleague.data.checkpoints.checkpoint_manifest import (
   MANIFEST,
@@ -88,8 +89,14 @@ def test_arrays_of_another_manifest_are_damaged(tmp_path, tree, message):
 @pytest.mark.parametrize(("array", "found"), [
   (np.float32([1, np.nan]), "nan"), (np.float32([1, np.inf]), "inf"),
   (np.float64([1, -np.inf]), "-inf"), (jnp.bfloat16([1, np.nan]), "nan")])
-def test_numbers_that_are_not_finite_are_damage(tmp_path, array, found):
-  path, described = written(tmp_path, params={"w": array}), describe_leaves({"w": array})
+def test_numbers_that_are_not_finite_are_refused_and_damage(tmp_path, monkeypatch, array, found):
+  with pytest.raises(ArraysError, match=re.escape(
+      f"{tmp_path}/saved/params: ['w'][1]: expected finite numbers, found {found}") + "$"):
+    written(tmp_path, params={"w": array})
+  assert not any(tmp_path.iterdir())
+  with monkeypatch.context() as unchecked:
+    unchecked.setattr(arrays.checked, "check_values", lambda *_: None)
+    path, described = written(tmp_path, params={"w": array}), describe_leaves({"w": array})
   with pytest.raises(CheckpointDamagedError, match=re.escape(
       f"{path}/params: ['w'][1]: expected finite numbers, found {found}")):
     arrays.read(path, "params", described)

@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import json
+import re
 import shutil
 
 import jax
@@ -14,6 +15,7 @@ from starleague.agent import config as config_lib
 from starleague.agent import vocabulary
 from starleague.agent.types import Trajectory
 from starleague.common import manifests
+from starleague.common.arrays import ArraysError
 from starleague.data import checkpoints
 from starleague.data.checkpoints import checkpoint_manifest
 from starleague.data.checkpoints.store import (
@@ -185,6 +187,19 @@ def test_extra_that_is_not_json_is_rejected_before_anything_is_written(tmp_path)
     with pytest.raises((TypeError, ValueError), match="JSON"):
       saver.save(1, make_state(), extra)
   assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_that_restore_refuses_are_not_saved(tmp_path):
+  saver = Checkpoints(tmp_path, MINI)
+  saver.save(1, make_state())
+  bad = make_state(2)
+  bad.params["policy/~/head_1"]["w"][1, 2] = np.inf
+  with pytest.raises(ArraysError, match=re.escape(
+      f"{tmp_path}/000000000002/params: ['policy/~/head_1']['w'][1, 2]: expected finite numbers, "
+      "found inf") + "$"):
+    saver.save(2, bad)
+  assert [path.name for path in tmp_path.iterdir()] == ["000000000001"]
+  assert_same(Checkpoints(tmp_path, MINI).restore(make_state()).state, make_state())
 
 
 def test_snapshot_of_a_player(tmp_path, two):

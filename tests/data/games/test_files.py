@@ -201,5 +201,6 @@ def test_an_empty_folder_and_another_preset_are_named(recorded, tmp_path):
 def test_steps_that_do_not_fit_the_preset_are_named(copy):
   changed(preset="small")(copy)
   found = games.read(copy)
-  with pytest.raises(files.GamesError, match="column 'int16' of game 0: expected 6 steps"):
+  with pytest.raises(files.GamesError, match=(
+      "part-00000.parquet: column 'int16', row 0: expected 6 steps")):
     next(games.in_order(found, np.arange(1), 1, 4, 0))

@@ -194,6 +194,16 @@ def test_damaged_steps_are_named(folder, tmp_path):
     games.steps(found, 0)
 
 
+def test_steps_that_do_not_fit_are_named_by_the_file_and_row_of_their_folder(folder, tmp_path):
+  other = recorded_games.write(tmp_path / "labels", MINI, [5, 7], origin="labels")
+  found = games.read(f"{folder},{other}")
+  row = 2 * len(LENGTHS) + 2
+  found.episodes.decisions[row] += 1
+  with pytest.raises(games.GamesError, match=(
+      f"^{other / PART}: column 'bits', row 2: expected 9 steps of .* record again.$")):
+    games.steps(found, row)
+
+
 def test_several_folders_are_read_as_one(folder, tmp_path):
   other = recorded_games.write(tmp_path / "labels", MINI, [5, 7], origin="labels")
   one, found = games.read(folder), games.read(f"{folder},{other}", "mini")

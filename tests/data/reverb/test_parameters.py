@@ -101,6 +101,16 @@ def test_parameters_of_another_tree_are_refused(serve):
     parameters.ParameterFetcher(address, "main", template, deadline_s=5)()
 
 
+def test_a_restarted_server_without_the_player_is_refused(serve):
+  address = serve()
+  fetcher = parameters.ParameterFetcher(address, "main", PARAMS, interval_s=0, deadline_s=10)
+  serve.servers[0].stop()
+  serve(players=("other",), port=serve.servers[0].port)
+  with pytest.raises(transport.SignatureMismatchError, match=(
+      f"^there is no table 'parameters/main' of {address}; it has .'other', 'parameters/other'.")):
+    fetcher()
+
+
 def test_the_wait_for_a_first_publication_has_a_deadline(serve):
   fetcher = parameters.ParameterFetcher(serve(), "main", PARAMS, deadline_s=1)
   with pytest.raises(parameters.StarvedError, match="no parameters of .main. were published"):

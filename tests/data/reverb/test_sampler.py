@@ -67,6 +67,22 @@ def test_each_trajectory_is_sampled_exactly_twice(serve):
       next(batches)
 
 
+def test_a_restarted_server_without_the_table_is_refused(serve, monkeypatch):
+  address = serve()
+  monkeypatch.setattr(transport, "server_info", lambda client: {"other": None})
+  with make_dataset(address, 2, deadline_s=3) as batches, pytest.raises(
+      transport.SignatureMismatchError,
+      match=f"^there is no table 'main' of {address}; it has .'other'.: check the player's name"):
+    next(batches)
+
+
+@pytest.mark.parametrize("name", ["batch_size", "prefetch"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_sizes_below_one_are_refused_before_the_server_is_asked(name, value):
+  with pytest.raises(ValueError, match=f"^dataset: {name}: expected at least 1, found {value}.$"):
+    make_dataset("localhost:1", **{"batch_size": 2, name: value})
+
+
 def test_a_table_may_be_empty_for_longer_than_the_servers_deadline(serve):
   """A paused player of a league has no trajectories until it plays again."""
   address = serve()

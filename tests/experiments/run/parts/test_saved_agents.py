@@ -63,7 +63,7 @@ def test_the_trained_agent_of_a_run(parts, tmp_path):
     saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
   folder = tmp_path / run_files.CHECKPOINTS
   folder.mkdir()
-  with pytest.raises(UserError, match=f"^{tmp_path} has no checkpoint yet: expected one in {folder}$"):
+  with pytest.raises(UserError, match=f"^{tmp_path} has no checkpoint yet: expected .* {folder}$"):
     saved_agents.find(parts, tmp_path, saved_agents.TRAINED)
   save(folder, 3, 5.0)
   assert saved_agents.load(parts, tmp_path, saved_agents.TRAINED)[1] == 3

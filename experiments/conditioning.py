@@ -59,11 +59,12 @@ def main() -> None:
   library = _LIBRARY.value or z_source.library_path(config, run_dir)
   if library is None:
     raise UserError(f"--library: {run_dir} has no library of z, because it imitated no games")
+  opponents = evaluating.opponent_indices(
+    run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
   test = conditioning.make_test(
-    parts,
-    z_source.from_library(parts, config, pathlib.Path(library)),
-    evaluating.opponent_indices(run_flags.OPPONENTS.value or parts.opponents, parts.opponents),
-    _GAMES.value, mmrs, match_games)
+    parts, z_source.from_library(parts, config, pathlib.Path(library)), opponents, _GAMES.value,
+    mmrs, match_games)
+  run_flags.make_parent(run_flags.OUT)
   with bar.Bar("conditioning", test.games, "games") as shown:
     found = conditioning.play(test, params, run_flags.SEED.value, shown.update)
   print("\n".join(conditioning.table(found, mmrs)))

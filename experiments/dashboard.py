@@ -49,6 +49,7 @@ def main(run_dir: str) -> None:
   if _STATIC.value is not None:
     if run_flags.PAGE_PORT.present:
       raise UserError("--page_port serves the page, --static writes it to a file: give one of them")
+    run_flags.make_parent(_STATIC)
     path = page.write(run_dir, _STATIC.value, _STATIC_REPLAYS.value)
     print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f}")
     return

@@ -76,16 +76,16 @@ def make_record(path: pathlib.Path) -> Record:
 def main() -> None:
   path = pathlib.Path(run_flags.given(run_flags.DATASET))
   packages.require("pyarrow")
+  run_dir = run_flags.existing_run_dir()
   demonstrations.use_cores()
   record = make_record(path)
-  games = run_flags.GAMES.value or 1000
-  start = time.monotonic()
+  games, start = run_flags.GAMES.value or 1000, time.monotonic()
   with bar.Bar("demonstrations", games, "games") as shown:
     def report(written: files.Description) -> None:
       detail = f"{count(written.decisions)} decisions"
       shown.update(written.games, detail)
-      if run_flags.RUN_DIR.value:
-        progress.write(run_flags.RUN_DIR.value, progress.Progress(
+      if run_dir is not None:
+        progress.write(run_dir, progress.Progress(
           progress.DEMONSTRATIONS, written.games, games, "games", detail))
 
     found = record(games, report)

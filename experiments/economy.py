@@ -26,24 +26,39 @@ _SECONDS = flags.DEFINE_list(
 _BY_RESULT = flags.DEFINE_boolean("by_result", True, "Rows for games won, drawn and lost.")
 
 
+def seconds_of(texts: list[str]) -> list[int]:
+  """Returns the times of the flag.
+
+  Raises:
+    UserError: there are none, or they are not different integers.
+  """
+  seconds = [int(text) for text in texts if text.isdecimal()]
+  if not texts or len(set(seconds)) < len(texts):
+    raise UserError("--at_seconds: expected different integers, as 60,120; found "
+                    f"{','.join(texts)!r}")
+  return seconds
+
+
 def main() -> None:
   packages.require("pyarrow")
-  seconds = _SECONDS.value
-  if not seconds or not all(text.isdecimal() for text in seconds):
-    raise UserError(f"--at_seconds: expected integers, as 60,120; found {','.join(seconds)!r}")
+  seconds = seconds_of(_SECONDS.value)
   dataset = games.read(run_flags.given(run_flags.DATASET))
   episodes = dataset.episodes
-  names = _NAMES.value or sorted(set(episodes.name))
-  for name in names:
-    if name not in episodes.name:
-      raise UserError(f"--names: expected some of {', '.join(sorted(set(episodes.name)))}, the "
-                      f"players of {dataset.path}; found {name!r}")
+  known = sorted(set(episodes.name))
+  if not known:
+    raise UserError(f"{dataset.path}: expected recorded games, found none; record some with "
+                    "starleague.experiments.demonstrate")
+  names = known if _NAMES.value is None else _NAMES.value
+  for name in names or [""]:
+    if name not in known:
+      raise UserError(f"--names: expected some of {', '.join(known)}, the players of "
+                      f"{dataset.path}; found {name!r}")
   rows = np.flatnonzero(np.isin(episodes.name, names))
   found = economies.economies(
-    dataset, rows, [round(types.GAME_LOOPS_PER_SECOND * int(text)) for text in seconds])
+    dataset, rows, [round(types.GAME_LOOPS_PER_SECOND * second) for second in seconds])
   print("\n".join(economy_table.lines(
-    found, [int(text) for text in seconds], episodes.name[rows], episodes.race[rows],
-    episodes.result[rows], _BY_RESULT.value)))
+    found, seconds, episodes.name[rows], episodes.race[rows], episodes.result[rows],
+    _BY_RESULT.value)))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import time
 from absl import flags
 
 from starleague.common import results
+from starleague.common.errors import UserError
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.config.errors import check_known
@@ -45,7 +46,10 @@ _EACH_MATCH_UP = flags.DEFINE_boolean(
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   given = run_flags.even_games()
-  check_known("--agents", _AGENTS.value, (*run_flags.AGENTS, *saved_agents.learners(run_dir)))
+  known = (*run_flags.AGENTS, *saved_agents.learners(run_dir))
+  if not _AGENTS.value:
+    raise UserError(f"--agents: expected some of {', '.join(known)}, found ''")
+  check_known("--agents", _AGENTS.value, known)
   config = settings.load(run_dir)
   games = given or config.evaluation.games
   parts = registry.make_playing_parts(config, run_flags.OPPONENTS.value or ())

@@ -41,7 +41,7 @@ def main(*names: str) -> None:
   from starleague.environments.sc2.client import installation, lan, setup_requests
   first, second = sc2_playing.order_players(names)
   choose_players.require_agent(names, run_flags.RUN_DIR.value)
-  choose_players.require_file("out", run_flags.OUT.value)
+  run_flags.require_file("out", run_flags.OUT.value)
   installation.find()
   players = [name for name in (first, second)
              if name in (choose_players.AGENT, choose_players.PRETRAINED)]

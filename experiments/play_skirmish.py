@@ -8,6 +8,8 @@ Prints an address on this machine to open in a browser. When the game ends, its 
 `python -m starleague.experiments.watch`. See docs/play.md.
 """
 
+import itertools
+import pathlib
 import signal
 import threading
 
@@ -34,7 +36,8 @@ flags.register_validator(
   _GAME_SPEED, lambda value: session.SPEEDS[0] <= value <= session.SPEEDS[1],
   f"expected {session.SPEEDS[0]} to {session.SPEEDS[1]}")
 _SAVE_REPLAY = flags.DEFINE_string(
-  "save_replay", None, "Path for the replay. Default: play-OPPONENT-SEED.npz.")
+  "save_replay", None, "Path for the replay. Default: play-OPPONENT-SEED.npz, or with a "
+  "number where a file has that name.")
 _DELIVERY_SECONDS = 10.0  # limit of the wait for the page to receive the last frame
 
 
@@ -51,6 +54,15 @@ def make_session() -> session.Session:
     game, setting.match_up, setting.seed, opponent, speed=_GAME_SPEED.value)
 
 
+def replay_name() -> str:
+  """Returns the path for the replay: --save_replay, or the first name that is not in use."""
+  if _SAVE_REPLAY.value is not None:
+    return _SAVE_REPLAY.value
+  stem = f"play-{_OPPONENT.value}-{run_flags.SEED.value}"
+  names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+  return next(f"{name}.npz" for name in names if not pathlib.Path(f"{name}.npz").exists())
+
+
 def _play(played: session.Session) -> None:
   """Plays to the end; SIGINT and SIGTERM end the game early."""
   numbers = (signal.SIGINT, signal.SIGTERM)
@@ -65,9 +77,7 @@ def _play(played: session.Session) -> None:
 
 def main() -> None:
   """Serves the page, plays the game, saves the replay."""
-  name = (f"play-{_OPPONENT.value}-{run_flags.SEED.value}.npz"
-          if _SAVE_REPLAY.value is None else _SAVE_REPLAY.value)
-  choose_players.require_file("save_replay", name)
+  run_flags.require_file(_SAVE_REPLAY.name, replay_name())
   played = make_session()
   try:
     page = server.Server(played, run_flags.PAGE_PORT.value)
@@ -79,7 +89,7 @@ def main() -> None:
   print(f"url={page.url} race={race} opponent={_OPPONENT.value}", flush=True)
   _play(played)
   replay = played.replay()
-  path = replays.save(name, replay)
+  path = replays.save(replay_name(), replay)
   page.shutdown()
   print(f"result={summary.result(replay)!r} replay={path}", flush=True)
 

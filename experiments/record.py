@@ -12,9 +12,7 @@ import pathlib
 
 from absl import flags
 
-from starleague.common import run_files
 from starleague.common.errors import UserError
-from starleague.data import checkpoints
 from starleague.data.reverb import recordings
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
@@ -50,9 +48,9 @@ def main() -> None:
     if _POLICIES.present:
       raise UserError(f"--policies needs the newest weights of a league: the {_WEIGHTS.value} ones "
                       f"of {run_dir} are of one agent")
-    where = run_dir / (run_files.CHECKPOINTS if _WEIGHTS.value == "newest" else run_files.INITIAL)
-    games = recorded_games.of_agent(
-      parts, options, checkpoints.load_params(where, parts.config))
+    agent = saved_agents.TRAINED if _WEIGHTS.value == "newest" else saved_agents.INITIAL
+    params, _ = saved_agents.load(parts, run_dir, agent)
+    games = recorded_games.of_agent(parts, options, params)
     players = f"{_WEIGHTS.value} weights"
   trajectories = recorded_games.play(games, parts, options, config.unroll_length, seed)
   recording = recordings.save(

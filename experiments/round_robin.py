@@ -6,7 +6,8 @@
 Each pair of entrants plays from both sides, on all maps, in each mirror match of races (with
 --cross in each pair of different races). Prints scores, ratings with 95% intervals and cycles, and
 writes them as `round_robin.csv` and as a page, `round_robin.html`. `games.csv` has each game;
-started again, the command plays the missing ones only, in random order.
+started again, the command plays the missing ones only, in random order. One command at a time plays
+in a folder.
 """
 
 import time

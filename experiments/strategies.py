@@ -53,6 +53,7 @@ def main() -> None:
     parts.mmr, run_flags.SEED.value)
   params, update = saved_agents.load(parts, run_dir, agent)
   match = compiled_evaluation.make_match(parts, match_games)
+  run_flags.make_parent(run_flags.OUT)
   with bar.Bar("games", len(names) * (len(names) - 1) // 2 * match_games, "games") as shown:
     fixtures, outcomes = strategies.play(
       made, match, params, jax.random.key(run_flags.SEED.value), shown.update)

@@ -58,8 +58,6 @@ def _load(path: pathlib.Path) -> tuple[replays.Replay, State]:
 
 def _play(names: tuple[str, str]) -> tuple[replays.Replay, State]:
   """Plays the game that the flags describe, and saves it with --save."""
-  for flag in (_SAVE, _OUTPUT, _GIF):
-    choose_players.require_file(flag.name, flag.value)
   replay = choose_players.play(
     names, seed=run_flags.SEED.value, run_dir=run_flags.RUN_DIR.value, tier=run_flags.TIER.value,
     races=run_flags.RACES.value, map_name=run_flags.MAP.value, swap_sides=_SWAP_SIDES.value,
@@ -78,6 +76,8 @@ def main(*names: str) -> None:
     raise UserError(f"expected a replay, or --play and two players; found {found}")
   run_flags.only_with(_GIF, _GIF_VIEW)
   run_flags.only_with(_TERMINAL, _SPEED, _VIEW)
+  for flag in (_SAVE, _OUTPUT, _GIF):
+    run_flags.require_file(flag.name, flag.value)
   if _PLAY.value:
     replay, states = _play((names[0], names[1]))
     default = _SAVE.value or f"{'-'.join(names)}-{run_flags.SEED.value}"

@@ -74,19 +74,20 @@ def main() -> None:
   parts = registry.make_playing_parts(config, run_flags.OPPONENTS.value or ())
   games = given or config.evaluation.games
   params, updates = saved_agents.load(parts, run_dir, _AGENT.value)
+  folder = run_flags.make_folder(_OUTPUT)
   play = registry.game_of(config).engine.make_evaluation(
     parts, range(len(parts.opponents)), games, run_flags.SEED.value)
   counts = evaluation.count_by_name(play(params), parts.opponents)
   scores = tuple(pretrained.Score(name, *evaluating.score_of(found))
                  for name, found in counts.items())
+  for score in scores:
+    print(f"opponent={score.opponent} games={games} score={score.score:.3f} "
+          f"score_interval=[{score.low:.3f},{score.high:.3f}]", flush=True)
   date = time.strftime("%Y-%m-%d", time.gmtime(run_dir.stat().st_mtime))
   path = pretrained.save_pretrained(pretrained.Pretrained(
     parts.config, params, pretrained.Origin(
       command, commit, date, config.seed, updates, config.environment.tier, parts.mmr, games,
-      scores)), _OUTPUT.value)
-  for score in scores:
-    print(f"opponent={score.opponent} games={games} score={score.score:.3f} "
-          f"score_interval=[{score.low:.3f},{score.high:.3f}]")
+      scores)), folder)
   print(f"manifest={path} kilobytes={path.with_suffix('.npz').stat().st_size / 1000:.0f}")
 
 

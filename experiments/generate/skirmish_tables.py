@@ -15,7 +15,11 @@ from absl import flags
 
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.tables import tables
-from starleague.experiments.generate.vocabulary import read_tree, write_csv
+from starleague.experiments.generate.vocabulary import (
+  TechnologyTreeError,
+  read_tree,
+  write_csv,
+)
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
 
@@ -195,8 +199,16 @@ def _required(tree: Mapping, maker: str, product: int, what: str) -> int:
 
 
 def unit_rows(tree: Mapping) -> list[list]:
-  """Makes the rows of units.csv, by race."""
+  """Makes the rows of units.csv, by race.
+
+  Raises:
+    TechnologyTreeError: the tree lacks a unit; names it.
+  """
   units = {unit["name"]: unit for unit in tree["Unit"]}
+  for name in ("Larva", *(name for race in UNITS for name in (*UNITS[race], *TECHNOLOGY[race]))):
+    if name not in units:
+      raise TechnologyTreeError(f"technology tree: expected the unit {name!r}, found none; "
+                                "download python-sc2's data.json")
   rows = []
   for race, names in UNITS.items():
     for name in (*names, *TECHNOLOGY[race]):
@@ -235,7 +247,11 @@ def unit_rows(tree: Mapping) -> list[list]:
 
 
 def upgrade_rows(tree: Mapping) -> list[list]:
-  """Makes the rows of upgrades.csv, the levels of each line in order."""
+  """Makes the rows of upgrades.csv, the levels of each line in order.
+
+  Raises:
+    TechnologyTreeError: the tree lacks an upgrade; names it.
+  """
   known = {upgrade["name"]: upgrade for upgrade in tree["Upgrade"]}
   ids = {unit["name"]: unit["id"] for unit in tree["Unit"]}
   race_of = {name: race for race, names in UNITS.items() for name in (*names, *TECHNOLOGY[race])}
@@ -243,7 +259,11 @@ def upgrade_rows(tree: Mapping) -> list[list]:
   for line, producer, requirement, effect, amounts in (*LEVELS, *SINGLE):
     names = [f"{line}Level{level}" for level in (1, 2, 3)] if line in LEVELLED else [line]
     for level, name in enumerate(names, 1):
-      upgrade = known[_SOURCE_NAMES.get(name, name)]
+      source = _SOURCE_NAMES.get(name, name)
+      if source not in known:
+        raise TechnologyTreeError(f"technology tree: expected the upgrade {source!r}, found none; "
+                                  "download python-sc2's data.json")
+      upgrade = known[source]
       cost = upgrade["cost"]
       later = level > 1 or len(names) == 1
       plain = requirement if later else ""
@@ -260,8 +280,9 @@ def upgrade_rows(tree: Mapping) -> list[list]:
 def main() -> None:
   tree = read_tree(pathlib.Path(run_flags.given(_STATISTICS)))
   folder = pathlib.Path(_FOLDER.value)
-  write_csv(folder / "units.csv", UNIT_COLUMNS, unit_rows(tree))
-  write_csv(folder / "upgrades.csv", UPGRADE_COLUMNS, upgrade_rows(tree))
+  units, upgrades = unit_rows(tree), upgrade_rows(tree)
+  write_csv(folder / "units.csv", UNIT_COLUMNS, units)
+  write_csv(folder / "upgrades.csv", UPGRADE_COLUMNS, upgrades)
 
 
 if __name__ == "__main__":

@@ -195,10 +195,10 @@ def read_tree(path: pathlib.Path) -> dict:
     raise TechnologyTreeError(f"{path}: expected JSON, found: {error}; download python-sc2's "
                               "data.json") from error
   missing = [key for key in ("Ability", "Unit", "Upgrade")
-             if not isinstance(tree, dict) or not isinstance(tree.get(key), list)]
+             if not isinstance(tree, dict) or not isinstance(tree.get(key), list) or not tree[key]]
   if missing:
-    raise TechnologyTreeError(f"{path}: expected lists Ability, Unit and Upgrade of a technology "
-                              f"tree, found none of {', '.join(missing)}")
+    raise TechnologyTreeError(f"{path}: expected non-empty lists Ability, Unit and Upgrade of a "
+                              f"technology tree, found none of {', '.join(missing)}")
   return tree
 
 

@@ -10,6 +10,7 @@ from starleague.common import run_files
 from starleague.experiments import ablate, conditioning
 from starleague.experiments.configs import ablations
 from starleague.experiments.configs.ablations import Ablation, Arm
+from starleague.experiments.run.config import settings
 from tests.experiments import imitated_games
 from tests.experiments.launch import launch, refusal
 from tests.experiments.runs import SIZES, variables
@@ -109,3 +110,16 @@ def test_wrong_command_lines_of_ablate(words, message, small, tmp_path):
 ])
 def test_wrong_command_lines_of_conditioning(words, message, tmp_path):
   assert message in refusal(conditioning, "--run_dir", tmp_path, *words)
+
+
+def test_an_output_of_conditioning_that_cannot_be_written_is_refused_before_the_games(
+    tmp_path, monkeypatch):
+  settings.save(settings.complete({}), tmp_path / "run")
+  monkeypatch.setattr(conditioning.saved_agents, "load", lambda *_: (None, 7))
+  monkeypatch.setattr(conditioning.z_source, "from_library", lambda *_: None)
+  monkeypatch.setattr(conditioning.conditioning, "make_test", lambda *_: None)
+  words = "--run_dir", tmp_path / "run", "--library", "z.npz", "--out", tmp_path
+  assert refusal(conditioning, *words) == (
+    f"error: --out: expected the path of a file, found the folder '{tmp_path}'; add a name")
+  assert "names 'rusher' more than once" in refusal(
+    conditioning, *words, "--opponents", "rusher,rusher")

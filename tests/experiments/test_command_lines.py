@@ -281,6 +281,7 @@ def test_wrong_command_lines_of_the_other_launch_files(run, module, words, parts
   (["--games=3"], "--games must be even"), (["--opponents=nobody"], "'nobody'"),
   (["--races=zerg,random"], "--races: expected random or terran, then random or terran, which"),
   (["--agents=imitation"], "r/imitation_best"),
+  (["--agents="], "--agents: expected some of imitation, initial, trained, found ''"),
   (["--agents=imitator"], "--agents names 'imitator'; expected some of imitation, initial"),
   ([], "no weights 'initial'")])
 def test_an_evaluation_that_cannot_run_raises(run, tmp_path, words, part):

@@ -30,6 +30,8 @@ def run_dir(tmp_path_factory):
   (["bad", "--static_replays", "4"], "--static_replays needs --static"),
   (["bad", "--static", "a.html", "--page_port", "7000"],
    "--page_port serves the page, --static writes it to a file: give one of them"),
+  (["bad", "--static", "."],
+   r"--static: expected the path of a file, found the folder '\.'; add a name"),
   (["bad", "--page_port", "70000"], "flag --page_port=70000: .*")])
 def test_faults_get_one_line(words, message, tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)

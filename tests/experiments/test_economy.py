@@ -35,10 +35,22 @@ def test_results_may_share_a_row(folder, capsys):
 
 @pytest.mark.parametrize("words, message", [
   (("--names", "macro"), "--names: expected some of demo_2000, the players of .*; found 'macro'"),
-  (("--at_seconds", "60,x"), "--at_seconds: expected integers, as 60,120; found '60,x'"),
+  (("--names=",), "--names: expected some of demo_2000, the players of .*; found ''"),
+  (("--at_seconds", "60,x"),
+   "--at_seconds: expected different integers, as 60,120; found '60,x'"),
+  (("--at_seconds", "60,120,060"), "expected different integers, as 60,120; found '60,120,060'"),
+  (("--at_seconds=",), "expected different integers, as 60,120; found ''"),
 ])
 def test_wrong_input_is_one_line(folder, words, message):
   assert re.search(message, refusal(economy, "--dataset", folder, *words))
+
+
+@pytest.mark.parametrize("words", [(), ("--names", "student")])
+def test_a_dataset_without_games_is_one_line(words, tmp_path):
+  folder = recorded_games.write(tmp_path / "games", agent_config.mini(), [])
+  assert refusal(economy, "--dataset", folder, *words) == (
+    f"error: {folder}: expected recorded games, found none; record some with "
+    "starleague.experiments.demonstrate")
 
 
 def test_a_missing_dataset_is_one_line(tmp_path):

@@ -31,6 +31,17 @@ def test_game_is_played_and_saved(tmp_path, monkeypatch, capsys):
   assert replays.resimulate(replay).loop[-1] == 72
 
 
+def test_a_second_game_keeps_the_replay_of_the_first(tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(session.Session, "run", lambda self: self.step())
+  monkeypatch.chdir(tmp_path)
+  for name in ("play-rusher-0.npz", "play-rusher-0-2.npz", "play-rusher-0-3.npz"):
+    assert launch(play_skirmish, "--opponent", "rusher") is None
+    assert f"replay={name}\n" in capsys.readouterr().out
+    (tmp_path / name).write_text(name)  # no later game replaces it
+  assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+    name: name for name in ("play-rusher-0.npz", "play-rusher-0-2.npz", "play-rusher-0-3.npz")}
+
+
 def test_game_is_saved_after_sigterm(tmp_path, monkeypatch, capsys):
   path = tmp_path / "game.npz"
   timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))

@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from starleague.common import files
 from starleague.environments.skirmish.bots import tournament
 from starleague.experiments import round_robin
 from tests.experiments.launch import launch, refusal
@@ -37,6 +38,17 @@ def test_a_folder_with_the_games_of_another_tournament_is_refused(tmp_path, monk
   assert refusal(round_robin, *words, "--seed", "1") == (
     f"error: {tmp_path / 'games.csv'}: line 2: expected default,1,L0,L1,terran,terran,open,0, "
     "found default,0,L0,L1,terran,terran,open,0; remove the file to play the games again")
+
+
+def test_a_folder_in_which_another_process_plays_is_refused(tmp_path, monkeypatch):
+  monkeypatch.setattr(tournament, "play", first_player_wins)
+  words = "--entrants", "L0,L1", "--games_a_kind", "1", "--tables_folder", tmp_path
+  with files.locked(tmp_path / ".lock"):
+    assert refusal(round_robin, *words) == (
+      f"error: {tmp_path}: another process plays games there: wait until it ends, or choose "
+      "another --tables_folder")
+  assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+  assert launch(round_robin, *words) is None
 
 
 @pytest.mark.parametrize(("words", "message"), [

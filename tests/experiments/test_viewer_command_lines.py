@@ -22,6 +22,8 @@ CASES = {
     (["."], r"\.: expected an \.npz file, found a folder"),
     (["text.txt"], r"text\.txt: expected an \.npz file, found 12 bytes that begin with b'not ' .*"),
     (["empty.npz"], r"empty\.npz: expected an \.npz file, found 0 bytes .*"),
+    (["text.txt", "--output", "."], "--output: " + FOLDER),
+    (["text.txt", "--gif", "no/a.gif"], "--gif: folder no does not exist"),
     (["text.txt", "--save", "b.npz"], "--save needs --play: text.txt is a recorded game"),
     (["text.txt", "--swap_sides"], "--swap_sides needs --play: text.txt is a recorded game"),
     (["text.txt", "--z", "z.npz"], "--z needs --play: text.txt is a recorded game"),

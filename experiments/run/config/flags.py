@@ -1,6 +1,7 @@
 """Flags that several launch files share, defined once: launch files may import one another."""
 
 import math
+import os
 import pathlib
 import re
 import time
@@ -22,6 +23,20 @@ def given(flag: "flags.FlagHolder[T | None]") -> T:
   value = flag.value
   assert value is not None, f"--{flag.name} is not among the required flags"
   return value
+
+
+def existing_run_dir() -> pathlib.Path | None:
+  """Returns --run_dir; None if it is not given.
+
+  Raises:
+    UserError: there is no such directory.
+  """
+  if RUN_DIR.value is None:
+    return None
+  path = pathlib.Path(RUN_DIR.value)
+  if not RUN_DIR.value or not path.is_dir():
+    raise UserError(f"--run_dir: expected the directory of a run, found none at {RUN_DIR.value!r}")
+  return path
 
 
 def only_with(needed: flags.FlagHolder, *others: flags.FlagHolder, because: str = "") -> None:
@@ -46,16 +61,54 @@ def make_folder(flag: flags.FlagHolder[str]) -> pathlib.Path:
   """Makes the folder that a flag names, before work whose result it holds.
 
   Raises:
-    UserError: it cannot be made.
+    UserError: it cannot be made or written.
   """
   if not flag.value:
     raise UserError(f"--{flag.name}: expected a folder, found ''")
   path = pathlib.Path(flag.value)
-  try:
-    path.mkdir(parents=True, exist_ok=True)
-  except OSError as error:
-    raise UserError(f"--{flag.name}: {path} cannot be made: {error.strerror}") from error
+  _make(flag.name, path)
   return path
+
+
+def make_parent(flag: "flags.FlagHolder[str | None]") -> None:
+  """Makes the folder of the file that a flag names, before work whose result the file holds.
+
+  Raises:
+    UserError: the flag names a folder, or the folder cannot be made or written.
+  """
+  if flag.value is not None:
+    _make(flag.name, pathlib.Path(flag.value).parent)
+    require_file(flag.name, flag.value)
+
+
+def _make(flag: str, folder: pathlib.Path) -> None:
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+  except OSError as error:
+    raise UserError(f"--{flag}: {folder} cannot be made: {error.strerror}") from error
+  _require_writable(flag, folder)
+
+
+def require_file(flag: str, path: str | None) -> None:
+  """Refuses the path of an output file where none can be written, before the work.
+
+  Raises:
+    UserError: the path is a folder, or its folder does not exist or cannot be written; names the
+      flag.
+  """
+  if path is None:
+    return
+  if pathlib.Path(path).is_dir():
+    raise UserError(f"--{flag}: expected the path of a file, found the folder {path!r}; add a name")
+  folder = pathlib.Path(path).parent
+  if not folder.is_dir():
+    raise UserError(f"--{flag}: folder {folder} does not exist")
+  _require_writable(flag, folder)
+
+
+def _require_writable(flag: str, folder: pathlib.Path) -> None:
+  if not os.access(folder, os.W_OK | os.X_OK):
+    raise UserError(f"--{flag}: {folder} cannot be written; choose another folder")
 
 
 def match_games(default: int = 200, least: int = 2) -> int:

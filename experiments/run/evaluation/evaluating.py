@@ -16,6 +16,7 @@ from starleague.agent import types
 from starleague.common import progress, results
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.config.errors import check_known
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
@@ -77,13 +78,9 @@ def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int
   """Returns the indices of scripted players among a run's opponents.
 
   Raises:
-    SettingsError: a name that is not among them.
+    SettingsError: a name that is not among them, or is there twice.
   """
-  for name in names:
-    if name not in opponents:
-      raise settings.SettingsError(
-        f"--opponents: {name!r} is not an opponent of the run; expected some of "
-        f"{', '.join(opponents)}.")
+  check_known("--opponents", names, opponents)
   return [opponents.index(name) for name in names]
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.bots import scripts, tournament, tournament_files
 from starleague.environments.skirmish.rules.tables import maps, tiers
@@ -14,6 +15,7 @@ from starleague.experiments.run.progress import bar
 from starleague.viewers import standings
 
 _SAVE_INTERVAL_SECONDS = 10.0
+_LOCK = ".lock"  # in the folder of the file, held during the games
 
 
 class RoundRobin(NamedTuple):
@@ -78,8 +80,23 @@ def play(games: RoundRobin, seed: int, path: pathlib.Path, seconds: float | None
     The games that are over and their outcomes.
 
   Raises:
-    UserError: the file holds other games, or no game is over.
+    UserError: the file holds other games, no game is over, or another process plays in the
+      file's folder.
   """
+  with files.locked(path.parent / _LOCK, UserError(
+      f"{path.parent}: another process plays games there: wait until it ends, or choose another "
+      "--tables_folder")):
+    fixtures, outcomes = games.fixtures, _play(games, seed, path, seconds)
+  over = outcomes.winner != tournament.UNDER_WAY
+  if not over.any():
+    raise UserError(f"--play_seconds: expected time for a game, found {seconds}; the same "
+                    "command resumes")
+  return standings.select(fixtures, over), standings.select(outcomes, over)
+
+
+def _play(games: RoundRobin, seed: int, path: pathlib.Path,
+          seconds: float | None) -> tournament.Outcomes:
+  """Plays and saves the games; see `play`. Returns all outcomes."""
   fixtures = games.fixtures
   file = tournament_files.Tournament(path, games.tier, seed, games.names, fixtures)
   players = scripts.indices_of(games.names, games.tier)
@@ -96,8 +113,4 @@ def play(games: RoundRobin, seed: int, path: pathlib.Path, seconds: float | None
     outcomes = tournament.play(fixtures._replace(players=players[fixtures.players]), seed,
                                tier=games.tier, played=file.load(), report=report)
   file.save(outcomes)
-  over = outcomes.winner != tournament.UNDER_WAY
-  if not over.any():
-    raise UserError(f"--play_seconds: expected time for a game, found {seconds}; the same "
-                    "command resumes")
-  return standings.select(fixtures, over), standings.select(outcomes, over)
+  return outcomes

@@ -14,6 +14,7 @@ from starleague.agent.config import AgentConfig
 from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
+from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
 from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
 from starleague.experiments.run.games import registry
@@ -97,6 +98,8 @@ def find(parts: Parts, run_dir: pathlib.Path, agent: str) -> Saved:
     raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
   learnt = path.name == run_files.CHECKPOINTS
   steps = checkpoints.Checkpoints(path, parts.config).steps() if learnt else []
+  if learnt and not steps and not (path / MANIFEST).exists():
+    raise UserError(f"{run_dir} has no checkpoint yet: expected one in {path}")
   return Saved(path, steps[-1] if steps else 0, None if name is None else race_of(name))
 
 

@@ -212,17 +212,3 @@ def with_z(setting: Setting, path: str) -> Setting:
     raise UserError(f"{path}: {error.args[0]}") from error
   z = types.Statistics(*(values[rows] for values in library.z))
   return setting._replace(match_up=match_up._replace(z=z))
-
-
-def require_file(flag: str, path: str | None) -> None:
-  """Refuses the path of an output file where none can be written, before the game is played.
-
-  Raises:
-    UserError: the path is a folder, or its folder does not exist; names the flag.
-  """
-  if path is None:
-    return
-  if pathlib.Path(path).is_dir():
-    raise UserError(f"--{flag}: expected the path of a file, found the folder {path!r}; add a name")
-  if not pathlib.Path(path).parent.is_dir():
-    raise UserError(f"--{flag}: folder {pathlib.Path(path).parent} does not exist")

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from starleague.common import files, run_files
+from starleague.common import disk, files, run_files
 from starleague.common.errors import UserError
 from starleague.data.checkpoints import checkpoint_manifest
 from starleague.data.games import files as game_files
@@ -120,7 +120,8 @@ def copy(source: Any, target: Any) -> int:
     The number of files that were copied.
 
   Raises:
-    MirrorError: a folder of the target cannot be made.
+    MirrorError: a folder of the target cannot be made, or a database cannot be read.
+    DiskFullError: there is no space left; names the folder.
   """
   copied = sum(_copy_file(path, target / path.relative_to(source)) for path in _files(source))
   for folder in _checkpoints(target):
@@ -180,7 +181,8 @@ def _copy_file(path: Any, target: Any) -> int:
     if is_database:
       _copy_database(path, target)
     else:
-      path.copy(target, overwrite=True)
+      with disk.named(target.parent):  # the system's error names the source
+        path.copy(target, overwrite=True)
     return 1
   return 0
 
@@ -205,14 +207,24 @@ def _newer(path: Any, target: Any) -> bool:
 
 
 def _copy_database(path: Any, target: Any) -> None:
-  """Copies a SQLite file that may be in use."""
+  """Copies a SQLite file that may be in use.
+
+  Raises:
+    MirrorError: it cannot be read.
+    DiskFullError: there is no space left.
+  """
   with tempfile.TemporaryDirectory() as folder:
     name = pathlib.Path(folder) / path.name
     uri = f"{path.absolute().as_uri()}?mode=ro"
-    with (contextlib.closing(sqlite3.connect(uri, uri=True)) as source,
-          contextlib.closing(sqlite3.connect(name)) as backup):
-      source.backup(backup)
+    try:
+      with (disk.named(folder), contextlib.closing(sqlite3.connect(uri, uri=True)) as source,
+            contextlib.closing(sqlite3.connect(name)) as backup):
+        source.backup(backup)
+    except sqlite3.Error as error:
+      raise MirrorError(f"{path} cannot be copied: {error}. Expected a SQLite file, in a folder "
+                        "that can be written: SQLite makes files beside it.") from error
     # A copy that a kill cuts short would be newer than the file, and stay.
     partial = target.with_name(f".{target.name}-partial")
-    partial.write_bytes(name.read_bytes())
-    partial.replace(target)
+    with disk.named(target.parent):
+      partial.write_bytes(name.read_bytes())
+      partial.replace(target)

@@ -1,11 +1,15 @@
 """The command that a run's config stands for."""
 
+import types as modules
+
 import pytest
 
+from starleague.actor.evaluation import Counts
 from starleague.common.errors import UserError
 from starleague.experiments.configs import small
 from starleague.experiments.generate import pretrained
 from starleague.experiments.run.config import settings
+from tests.experiments.launch import launch, refusal
 
 
 def test_command_states_what_was_changed():
@@ -34,3 +38,34 @@ def test_preset_without_config_file():
   config.preset = "full"
   with pytest.raises(UserError, match="expected mini or small, found 'full'"):
     pretrained.command_of(config)
+
+
+@pytest.fixture
+def words(tmp_path, monkeypatch):
+  """The command line of a run without weights; each play adds to `played`."""
+  settings.save(settings.complete({}), tmp_path / "run")
+  made = modules.SimpleNamespace(
+    engine=modules.SimpleNamespace(make_evaluation=lambda *_: lambda params: None))
+  monkeypatch.setattr(pretrained, "registry", modules.SimpleNamespace(
+    make_playing_parts=pretrained.registry.make_playing_parts, game_of=lambda config: made))
+  monkeypatch.setattr(pretrained.saved_agents, "load", lambda *_: ({}, 7))
+  monkeypatch.setattr(
+    pretrained.evaluation, "count_by_name", lambda *_: {"rusher": Counts(4, 4, 2)})
+  return "--run_dir", tmp_path / "run", "--games", 10, "--commit", "0" * 40
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_games(words, tmp_path, monkeypatch):
+  monkeypatch.setattr(pretrained.evaluation, "count_by_name", lambda *_: pytest.fail("played"))
+  (tmp_path / "file").write_text("")
+  assert refusal(pretrained, *words, "--pretrained", tmp_path / "file") == (
+    f"error: --pretrained: {tmp_path / 'file'} cannot be made: File exists")
+
+
+def test_scores_are_printed_before_the_weights_are_saved(words, tmp_path, monkeypatch, capsys):
+  def full(*_):
+    raise OSError("no space")
+
+  monkeypatch.setattr(pretrained.pretrained, "save_pretrained", full)
+  assert launch(pretrained, *words, "--pretrained", tmp_path / "data") == "error: no space"
+  assert capsys.readouterr().out == (
+    "opponent=rusher games=10 score=0.600 score_interval=[0.313,0.832]\n")

@@ -10,7 +10,7 @@ import pytest
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.experiments.generate import skirmish_tables
-from starleague.experiments.generate.vocabulary import write_csv
+from starleague.experiments.generate.vocabulary import TechnologyTreeError, write_csv
 
 TREE = pathlib.Path(__file__).resolve().parents[4] / "shared" / "data" / "techtree" / "data.json.xz"
 FOLDER = pathlib.Path(tables.__file__).parent
@@ -110,6 +110,22 @@ def test_weapons_by_target(kind, target, expected):
   weapon = {"target_type": kind, "damage_per_hit": 8, "attacks": 2, "range": 5.12,
             "cooldown": 1.504, "bonuses": [{"damage": 4, "against": "Armored"}]}
   assert skirmish_tables._weapon({"weapons": [weapon]}, target) == expected
+
+
+def test_a_tree_without_a_unit_or_an_upgrade_is_refused():
+  names = [name for race in skirmish_tables.UNITS
+           for name in (*skirmish_tables.UNITS[race], *skirmish_tables.TECHNOLOGY[race])]
+  tree = {"Ability": [1], "Upgrade": [{"name": "other"}],
+          "Unit": [{"name": name, "id": 1} for name in names]}
+  with pytest.raises(TechnologyTreeError, match=(
+      "^technology tree: expected the unit 'Larva', found none; download python-sc2's data.json$")):
+    skirmish_tables.unit_rows(tree)
+  with pytest.raises(TechnologyTreeError, match=(
+      "^technology tree: expected the upgrade 'TerranInfantryWeaponsLevel1', found none; ")):
+    skirmish_tables.upgrade_rows(tree)
+  tree["Unit"] = [{"name": name, "id": 1} for name in ("Larva", *names) if name != "Banshee"]
+  with pytest.raises(TechnologyTreeError, match="expected the unit 'Banshee', found none"):
+    skirmish_tables.unit_rows(tree)
 
 
 def test_requirements_of_products():

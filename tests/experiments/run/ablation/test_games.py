@@ -136,8 +136,8 @@ def test_all_main_agents_of_varied_leagues_count(runs, tmp_path, monkeypatch):
   config.league.composition = "terran:2:0:0"
   run = run._replace(config=config)
   settings.save(config, run.path)
-  run_files.learner_dir(run.path, main.format(0)).joinpath(run_files.CHECKPOINTS).mkdir(
-    parents=True)
+  run_files.learner_dir(run.path, main.format(0)).joinpath(
+    run_files.CHECKPOINTS, f"{40:012d}").mkdir(parents=True)
   exploits = [run._replace(path=run.path.with_name(f"{run.path.name}_exploited{from_past}"),
                            target=run, from_past=from_past) for from_past in (False, True)]
   loaded = []
@@ -176,8 +176,8 @@ def test_the_agent_of_a_league_plays_mirror_matches_of_its_race(runs, tmp_path, 
   """The games have three races; other agents meet all of them."""
   runs = runs[0][1:3]
   settings.save(settings.complete({}, {"league.composition": "zerg:1:0:0"}), runs[1].path)
-  run_files.learner_dir(runs[1].path, "zerg-main-0").joinpath(run_files.CHECKPOINTS).mkdir(
-    parents=True)
+  run_files.learner_dir(runs[1].path, "zerg-main-0").joinpath(
+    run_files.CHECKPOINTS, f"{40:012d}").mkdir(parents=True)
   parts = registry.make_parts(None)._replace(races=(1, 2, 3))
   monkeypatch.setattr(registry, "make_parts", lambda config: parts)
   monkeypatch.setattr(z_source, "from_library",

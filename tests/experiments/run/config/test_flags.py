@@ -40,6 +40,35 @@ def test_a_flag_without_effect_is_refused(value, refused):
     flags.only_with(needed, absent, present, because=": a is recorded")
 
 
+def test_the_folder_of_an_output_file_is_made(tmp_path, monkeypatch):
+  def out(path):
+    return modules.SimpleNamespace(name="out", value=None if path is None else str(path))
+
+  flags.make_parent(out(None))
+  flags.make_parent(out(tmp_path / "new" / "z.json"))
+  assert [path.name for path in tmp_path.rglob("*")] == ["new"]
+  flags.make_parent(out(tmp_path / "z.json"))
+  (tmp_path / "file").write_text("")
+  for path, message in (
+      (tmp_path, f"expected the path of a file, found the folder '{tmp_path}'; add a name"),
+      ("", "expected the path of a file, found the folder ''; add a name"),
+      (tmp_path / "file" / "z.json", f"{tmp_path / 'file'} cannot be made: File exists")):
+    with pytest.raises(UserError, match=f"^--out: {message}$"):
+      flags.make_parent(out(path))
+  monkeypatch.setattr(flags.os, "access", lambda path, mode: False)  # root may write everywhere
+  with pytest.raises(UserError, match=f"^--out: {tmp_path} cannot be written; choose another f"):
+    flags.make_parent(out(tmp_path / "z.json"))
+  with pytest.raises(UserError, match=f"^--out: {tmp_path} cannot be written; choose another f"):
+    flags.make_folder(out(tmp_path))
+
+
+def test_a_file_in_a_missing_folder_is_refused(tmp_path):
+  flags.require_file("save", None)
+  flags.require_file("save", str(tmp_path / "game.npz"))
+  with pytest.raises(UserError, match=f"^--save: folder {tmp_path / 'no'} does not exist$"):
+    flags.require_file("save", str(tmp_path / "no" / "game.npz"))
+
+
 def test_seeds_are_integers_each_once(monkeypatch):
   def seeds(words):
     monkeypatch.setattr(flags, "SEEDS", modules.SimpleNamespace(value=words))

@@ -136,6 +136,9 @@ def test_other_demonstrators_are_refused(tmp_path, change, message):
   (("--races", "protoss,random"), "race 'protoss': expected one of terran, which tier 'mini' has"),
   (("--opponents", "L7"), "player 'L7': expected one of passive, rusher"),
   (("--nostudent_z",), "--nostudent_z: expected --student, who observes z"),
+  (("--run_dir", "/nowhere/typo"),
+   "--run_dir: expected the directory of a run, found none at '/nowhere/typo'"),
+  (("--run_dir=",), "--run_dir: expected the directory of a run, found none at ''"),
 ])
 def test_wrong_choices_are_one_line(tmp_path, words, message):
   assert message in refusal(demonstrate, "--dataset", tmp_path / "games", *words)

@@ -101,6 +101,14 @@ def test_a_run_with_a_changed_preset_is_recorded(tmp_path, monkeypatch):
   assert recordings.describe(path).config.core_size == 32
 
 
+def test_a_run_without_a_checkpoint_is_refused_in_one_line(tmp_path):
+  settings.save(settings.complete({}), tmp_path / "one")
+  (tmp_path / "one" / run_files.CHECKPOINTS).mkdir()
+  assert refusal(record, "--run_dir", tmp_path / "one", "--dataset", tmp_path / "recording") == (
+    f"error: {tmp_path / 'one'} has no checkpoint yet: expected one in "
+    f"{tmp_path / 'one' / run_files.CHECKPOINTS}")
+
+
 def test_a_number_of_policies_needs_a_league(run_dir, tmp_path):
   for words, weights in (([], "newest"), (["--weights", "initial"], "initial")):
     settings.save(settings.complete({}), tmp_path / "one")

@@ -44,8 +44,10 @@ def test_games_between_agents_need_the_compiled_program():
 
 def test_an_opponent_that_the_run_does_not_have_raises():
   assert evaluating.opponent_indices(["b"], ["a", "b"]) == [1]
-  with pytest.raises(settings.SettingsError, match="--opponents: 'c' is not an opponent.*a, b"):
+  with pytest.raises(settings.SettingsError, match="--opponents names 'c'; expected some of a, b"):
     evaluating.opponent_indices(["c"], ["a", "b"])
+  with pytest.raises(settings.SettingsError, match="^--opponents names 'b' more than once.$"):
+    evaluating.opponent_indices(["b", "a", "b"], ["a", "b"])
 
 
 def skirmish_parts(races):
@@ -89,8 +91,8 @@ def played(races=((1, 1),)):
 @pytest.fixture
 def run_dir(tmp_path, monkeypatch):
   """A run that has all its weights; a folder's weights are its path in the run."""
-  for name in (run_files.INITIAL, run_files.IMITATED, run_files.CHECKPOINTS):
-    (tmp_path / name).mkdir()
+  for name in (run_files.INITIAL, run_files.IMITATED, f"{run_files.CHECKPOINTS}/{0:012d}"):
+    (tmp_path / name).mkdir(parents=True)
   monkeypatch.setattr(evaluating.checkpoints, "load_params",
                       lambda path, config: str(path.relative_to(tmp_path)))
   return tmp_path

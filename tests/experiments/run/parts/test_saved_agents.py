@@ -61,7 +61,11 @@ def test_updates_of_a_league_are_those_of_the_newest_checkpoints(tmp_path):
 def test_the_trained_agent_of_a_run(parts, tmp_path):
   with pytest.raises(UserError, match="has no weights 'trained': expected them in .*checkpoints"):
     saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
-  save(tmp_path / run_files.CHECKPOINTS, 3, 5.0)
+  folder = tmp_path / run_files.CHECKPOINTS
+  folder.mkdir()
+  with pytest.raises(UserError, match=f"^{tmp_path} has no checkpoint yet: expected .* {folder}$"):
+    saved_agents.find(parts, tmp_path, saved_agents.TRAINED)
+  save(folder, 3, 5.0)
   assert saved_agents.load(parts, tmp_path, saved_agents.TRAINED)[1] == 3
 
 

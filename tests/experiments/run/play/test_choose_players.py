@@ -28,6 +28,9 @@ def test_agent_plays_with_the_runs_newest_weights(tmp_path, monkeypatch):
   with pytest.raises(UserError, match="has no weights 'trained': expected them in .*checkpoints"):
     choose_players.choose(("agent", "rusher"), run_dir=run_dir)
   (run_dir / "checkpoints").mkdir()
+  with pytest.raises(UserError, match=f"^{run_dir} has no checkpoint yet: expected one in .*ts$"):
+    choose_players.choose(("agent", "rusher"), run_dir=run_dir)
+  (run_dir / "checkpoints" / f"{1:012d}").mkdir()
   monkeypatch.setattr(
     saved_agents.checkpoints, "load_params", lambda path, config: (path, config.name))
   game, (agent, script) = choose_players.choose(("agent", "rusher"), run_dir=run_dir)
@@ -44,7 +47,7 @@ def test_the_agent_of_a_league_is_its_first_main_agent_with_its_race(tmp_path, m
   choose_players.settings.save(choose_players.settings.complete(
     config, {"league.composition": "zerg:1:0:0,protoss:1:0:0"}), tmp_path)
   for player in ("protoss-main-0", "zerg-main-0"):
-    (tmp_path / "learners" / player / "checkpoints").mkdir(parents=True)
+    (tmp_path / "learners" / player / "checkpoints" / f"{1:012d}").mkdir(parents=True)
   monkeypatch.setattr(saved_agents.checkpoints, "load_params", lambda path, config: path)
   _, (agent, _) = choose_players.choose(("agent", "L7"), run_dir=tmp_path)
   assert agent.params == tmp_path / "learners" / "zerg-main-0" / "checkpoints"
@@ -85,7 +88,7 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
   settings = choose_players.settings
   settings.save(settings.complete(small.get_config().to_dict(), {"preset": "full"}),
                 tmp_path / "run")
-  (tmp_path / "run" / "checkpoints").mkdir()
+  (tmp_path / "run" / "checkpoints" / f"{1:012d}").mkdir(parents=True)
   monkeypatch.setattr(saved_agents.checkpoints, "load_params", lambda path, config: None)
   both = ("agent", "pretrained")
   game, players = choose_players.choose(both, run_dir=tmp_path / "run")

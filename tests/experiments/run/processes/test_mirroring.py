@@ -1,12 +1,13 @@
 """Copies of a run at another place, here a folder."""
 
+import errno
 import os
 import sqlite3
 
 import pytest
 from etils import epath
 
-from starleague.common import run_files
+from starleague.common import disk, run_files
 from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
 from starleague.experiments import mirror
 from starleague.experiments.run.processes import mirroring
@@ -211,6 +212,28 @@ def test_a_place_that_cannot_be_made_is_refused(run_dir, tmp_path):
       mirroring.copy(mirroring.place(str(run_dir)), mirroring.place(str(target)))
   with pytest.raises(mirroring.MirrorError, match="expected gs://BUCKET/NAME or a folder, found"):
     mirroring.place("")
+
+
+@pytest.mark.parametrize("name", ["players/array", "league.sqlite"])
+def test_a_full_disk_names_the_folder_of_the_copy(name, run_dir, tmp_path, monkeypatch):
+  def full(path, *_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+  write(run_dir / "players" / "array")
+  source, target = (mirroring.place(str(path)) for path in (run_dir, tmp_path / "copy"))
+  monkeypatch.setattr(type(source), "write_bytes" if name.endswith("sqlite") else "copy", full)
+  with pytest.raises(disk.DiskFullError, match=f"^{(target / name).parent}: no space left"):
+    mirroring._copy_file(source / name, target / name)
+
+
+def test_a_database_that_cannot_be_read_is_one_line(run_dir, tmp_path, monkeypatch):
+  def unable(*_, **__):
+    raise sqlite3.OperationalError("unable to open database file")
+
+  monkeypatch.setattr(mirroring.sqlite3, "connect", unable)
+  assert refusal(mirror, "--run_dir", run_dir, "--to", tmp_path / "copy", "--interval_s", 0) == (
+    f"error: {run_dir / 'league.sqlite'} cannot be copied: unable to open database file. Expected "
+    "a SQLite file, in a folder that can be written: SQLite makes files beside it.")
 
 
 def test_a_bucket_out_of_reach(monkeypatch):

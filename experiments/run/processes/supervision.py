@@ -134,8 +134,8 @@ def _check_limits(stored: ml_collections.ConfigDict, config: ml_collections.Conf
     if trains or _PHASES[key] < position.phase:
       raise settings.SettingsError(
         f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}, but this "
-        f"phase of its imitation is over: keep {found!r}, or start another {other} from its weights "
-        f"with --config.demonstrations.imitator={run_dir}.")
+        f"phase of its imitation is over: keep {found!r}, or start another {other} from its "
+        f"weights with --config.demonstrations.imitator={run_dir}.")
 
 
 def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:

@@ -55,6 +55,19 @@ def access_named(path: pathlib.Path) -> Iterator[None]:
       "the rights to the file and its folder.") from error
 
 
+@contextlib.contextmanager
+def damage_named(path: pathlib.Path) -> Iterator[None]:
+  """Turns SQLite's errors about a file into a DatabaseFileError that names it."""
+  try:
+    with access_named(path):
+      yield
+  except sqlite3.OperationalError:
+    raise
+  except sqlite3.DatabaseError as error:
+    raise DatabaseFileError(f"{path} is not a SQLite database, or is damaged: {error}. "
+                            "Move it away or restore it.") from error
+
+
 class Database:
   """A connection to a SQLite file; a forked process opens its own.
 
@@ -106,17 +119,9 @@ class Database:
     with self.damage_named(), self.transaction() as connection:
       self._create(connection, component, version, tables)
 
-  @contextlib.contextmanager
-  def damage_named(self) -> Iterator[None]:
+  def damage_named(self) -> contextlib.AbstractContextManager[None]:
     """Turns SQLite's errors about the file into a DatabaseFileError that names it."""
-    try:
-      with access_named(self.path):
-        yield
-    except sqlite3.OperationalError:
-      raise
-    except sqlite3.DatabaseError as error:
-      raise DatabaseFileError(f"{self.path} is not a SQLite database, or is damaged: {error}. "
-                              "Move it away or restore it.") from error
+    return damage_named(self.path)
 
   def check(self) -> None:
     """Reads the whole file; raises DatabaseFileError if a part of it is damaged or missing."""

@@ -26,11 +26,13 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
 
   Raises:
     DiskFullError: there is no space left; names the folder.
+    OSError: the file cannot be written, or is a folder; names the file.
   """
   path = pathlib.Path(path)
   with disk.named(path.parent):
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    with _naming(path):
+      descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
   try:
     encoding = None if "b" in mode else "utf-8"
     with disk.named(path.parent), os.fdopen(descriptor, mode, encoding=encoding) as file:
@@ -38,11 +40,21 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
       file.flush()
       os.fsync(file.fileno())
     os.chmod(temporary, 0o644)  # mkstemp makes it readable by its owner only
-    os.replace(temporary, path)
+    with _naming(path):
+      os.replace(temporary, path)
   except BaseException:
     with contextlib.suppress(FileNotFoundError):
       os.unlink(temporary)
     raise
+
+
+@contextlib.contextmanager
+def _naming(path: pathlib.Path) -> Iterator[None]:
+  """Raises the system's errors about a temporary file as those of the file that it becomes."""
+  try:
+    yield
+  except OSError as error:
+    raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ It prints its address once it serves. SIGTERM and Ctrl-C stop it; the same comma
 league.
 """
 
-import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 
@@ -44,13 +43,11 @@ _OWN = flags.DEFINE_string(
   "own_matchmaking", "", "Schemes of main agents that differ, PLAYER=SCHEME[,PLAYER=SCHEME...].")
 
 
-def _own_schemes(path: str, initial: Sequence[players.Player]) -> Mapping[str, str]:
-  """Returns the own schemes of main agents, new ones or those of an existing league."""
+def _own_schemes(league: Sequence[players.Player]) -> Mapping[str, str]:
+  """Returns the own schemes of main agents, of an existing league or new ones."""
   if not _OWN.value:
     return {}
-  existing = league_file.open_league_file(path).players() if os.path.exists(path) else []
-  mains = dict.fromkeys(
-    player.name for player in (*existing, *initial) if player.kind == players.MAIN)
+  mains = dict.fromkeys(player.name for player in league if player.kind == players.MAIN)
   try:
     return objectives.parse_matchmaking(_OWN.value, list(mains))
   except UserError as error:
@@ -67,7 +64,10 @@ def main() -> None:
   rules = players.pseudocode_rules(_SNAPSHOT_STEPS.value, _TIMEOUT_STEPS.value)
   options = coordinator.Options(lease_s=_LEASE_S.value)
   try:
-    own = _own_schemes(path, initial)
+    existing = league_file.existing_players(path)
+    if not existing and not initial:
+      raise UserError(f"{path} has no players: give a --composition")
+    own = _own_schemes([*existing, *initial])
     league = coordinator.Coordinator(
       path, initial, snapshot_rules=rules,
       match_rules=matchmaking.SCHEMES[_MATCHMAKING.value],
@@ -78,8 +78,6 @@ def main() -> None:
   except sqlite3.Error as error:
     raise UserError(f"{path} cannot be opened: {error}") from error
   try:
-    if not league.players:
-      raise UserError(f"{path} has no players: give a --composition")
     serving = server.Server(league, run_flags.PORT.value or 0, _LISTEN.value)
     print(f"coordinator at {serving.address}", flush=True)
     serving.run(stop)

@@ -3,7 +3,7 @@
   python -m starleague.experiments.mirror --run_dir /runs/league --to gs://BUCKET/league
   python -m starleague.experiments.mirror --run_dir /runs/league --from gs://BUCKET/league
 
-Only what is new is copied. A folder must be empty, or have copies of this run. Ctrl-C and SIGTERM
+Only what is new is copied. The target must be empty, or have copies of this run. Ctrl-C and SIGTERM
 end it after the files in progress. The same command completes a copy that was cut short.
 """
 
@@ -35,11 +35,10 @@ def main() -> None:
   if not run_dir.is_dir():
     raise UserError(f"{run_dir}: expected the directory of a run, found none.")
   stop = stopping.stop_event()
-  target = mirroring.place(run_flags.given(_TO))
-  mirroring.claim(run_dir, target)
+  source, target = mirroring.place(str(run_dir)), mirroring.place(run_flags.given(_TO))
+  mirroring.claim(source, target)
   while True:
-    logging.info("copied files=%d to=%s",
-                 mirroring.copy(mirroring.place(str(run_dir)), target), target)
+    logging.info("copied files=%d to=%s", mirroring.copy(source, target), target)
     if not _INTERVAL_S.value or stop.wait(_INTERVAL_S.value):
       return
 

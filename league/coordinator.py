@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from starleague.league import evaluation, league_file, matchmaking, players
+from starleague.league import evaluation, league_file, matchmaking, members, players
 from starleague.league.assigning import Assigner
 from starleague.league.evaluation import NotableRules
 from starleague.league.league_file import LeagueFile, Order, Progress, Replay
 from starleague.league.leases import Assignment, Leases, is_valid
 from starleague.league.matchmaking import Match, MatchRules
-from starleague.league.members import Members
 from starleague.league.orders import Orders
 from starleague.league.payoff import DECAY, GameResult, Payoff, validated
 from starleague.league.players import (
@@ -88,12 +87,15 @@ class Coordinator:
 
     Raises:
       LeagueError: another process holds the file, two initial players have one name, there is no
-        main agent, or an existing run has lost its file. Nothing is changed.
+        main agent, or an existing run has lost its file. Nothing is written.
       DatabaseFileError: the file is damaged, is no league's or has another version.
     """
+    initial = list(initial)
+    league_file.check_kept(path)
+    members.check(path, league_file.existing_players(path), initial)
     self._held = league_file.hold(path)
     try:
-      self._open(path, list(initial), decay, clock, options)
+      self._open(path, initial, decay, clock, options)
     except BaseException:
       self._held.close()
       raise
@@ -110,7 +112,6 @@ class Coordinator:
 
   def _open(self, path: str | os.PathLike, initial: list[Player], decay: float,
             clock: Callable[[], float], options: Options) -> None:
-    league_file.check_kept(path)
     self.leases = Leases(options.lease_s, clock)
     self.payoff = Payoff(path, decay, shared=False)
     self._database = self.payoff.database
@@ -118,7 +119,7 @@ class Coordinator:
     self._database.add(*league_file.BEHAVIOURS)
     self._database.check()
     self._file = LeagueFile(self._database)
-    self._members = Members(self._database, initial)
+    self._members = members.Members(self._database, initial)
 
   def _count_start(self) -> int:
     number = self._file.counter(_STARTS) + 1

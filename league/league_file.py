@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import IO, NamedTuple
 
 from starleague.common import run_files
-from starleague.common.database import Database
+from starleague.common.database import Database, DatabaseFileError
 from starleague.league import schema
 from starleague.league.leases import Assignment
 from starleague.league.players import LeagueError, Player, is_first_snapshot
@@ -221,6 +221,24 @@ def open_league_file(path: str | os.PathLike) -> LeagueFile:
   version = schema.readable_version(path, COMPONENT)
   schema.readable_version(path, schema.BEHAVIOURS)  # checks its content
   return LeagueFile(Database(path, COMPONENT, version, read_only=True))
+
+
+def existing_players(path: str | os.PathLike) -> list[Player]:
+  """Returns the players of a league that may have begun; none if its file is missing or empty.
+
+  Raises:
+    DatabaseFileError: the file is no league's, as the results of a run that trains one agent; it
+      is damaged or has another version.
+  """
+  path = pathlib.Path(path)
+  found = schema.components(path) if path.is_file() else frozenset[str]()
+  if COMPONENT in found:
+    return open_league_file(path).players()
+  if found:
+    raise DatabaseFileError(f"{path}: expected the file of a league, found tables of "
+                            f"{', '.join(sorted(found))} without players, as of a run that trains "
+                            "one agent. Give the league a file of its own.")
+  return []
 
 
 def insert_player(connection: sqlite3.Connection, player: Player) -> bool:

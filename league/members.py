@@ -1,12 +1,31 @@
 """The players of a league, and which of them are paused, in memory and in the league's file."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 
 from starleague.common.database import Database
 from starleague.league import league_file, players
 from starleague.league.league_file import LeagueFile
 from starleague.league.matchmaking import Roster
 from starleague.league.players import LeagueError, Player, UnknownPlayerError
+
+
+def check(path: str | os.PathLike, existing: Iterable[Player], initial: Sequence[Player]) -> None:
+  """Checks the initial players of a league that may have begun.
+
+  Args:
+    path: the league's file, for the error.
+    existing: the players that it has.
+    initial: those of the start.
+
+  Raises:
+    LeagueError: two initial players have one name, or the league would have players and no main
+      agent.
+  """
+  try:
+    players.check_composition([*existing, *initial] if initial else (), initial)
+  except LeagueError as error:
+    raise LeagueError(f"{path}: {error}") from error
 
 
 class Members:
@@ -24,15 +43,11 @@ class Members:
       initial: players; existing ones stay unchanged.
 
     Raises:
-      LeagueError: two initial players have one name, or the league would have players and no main
-        agent. Nothing is changed.
+      LeagueError: see `check`. Nothing is changed.
     """
     self._database, self._file = database, LeagueFile(database)
     self._by_name = {player.name: player for player in self._file.players()}
-    try:
-      players.check_composition([*self._by_name.values(), *initial] if initial else (), initial)
-    except LeagueError as error:
-      raise LeagueError(f"{database.path}: {error}") from error
+    check(database.path, self._by_name.values(), initial)
     with database.transaction() as connection:
       for player in initial:
         league_file.insert_player(connection, player)

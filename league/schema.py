@@ -11,7 +11,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from starleague.common.database import BUSY_SECONDS, DatabaseFileError, access_named, read_uri
+from starleague.common.database import (
+  BUSY_SECONDS,
+  DatabaseFileError,
+  access_named,
+  damage_named,
+  read_uri,
+)
 from starleague.league.leases import MOST_GAMES
 from starleague.league.players import HISTORICAL, KINDS, LEARNING_KINDS, MOST_STEPS
 from starleague.league.ratings.archive import AXES, Cell
@@ -164,6 +170,20 @@ def _versions(connection: sqlite3.Connection) -> dict[str, int]:
   found = dict(connection.execute("SELECT component, version FROM layout"))
   return {component: found[component] for component, version in VERSIONS.items()
           if found.get(component) in (version, _OLDER.get(component, version))}
+
+
+def components(path: pathlib.Path) -> frozenset[str]:
+  """Returns the components whose tables an existing file has, of any version.
+
+  Raises:
+    DatabaseFileError: the file is not a database, or is damaged.
+  """
+  found: set[str] = set()
+  with damage_named(path), contextlib.closing(sqlite3.connect(
+      read_uri(path), uri=True, timeout=BUSY_SECONDS)) as connection:
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'layout'").fetchone():
+      found.update(name for name, in connection.execute("SELECT component FROM layout"))
+  return frozenset(found)
 
 
 def readable_version(path: str | os.PathLike, component: str) -> int:

@@ -44,6 +44,7 @@ _TABLES = (
   " hyperparameters TEXT NOT NULL, evaluations TEXT NOT NULL, checkpoint TEXT) WITHOUT ROWID",
   "CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, member TEXT NOT NULL,"
   " step INTEGER NOT NULL, source TEXT, hyperparameters TEXT NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS choices (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
 )
 
 
@@ -93,7 +94,8 @@ class Population:
 
   def __init__(self, path: str | os.PathLike, name: str, ranges: Mapping[str, Range],
                interval: int, select: Select = t_selection, explore: Explore = perturb,
-               window: int = 10, patience: int = 10):
+               window: int = 10, patience: int = 10,
+               choices: Mapping[str, int | str] | None = None):
     """Opens or creates the file; every worker opens it with the same arguments.
 
     Args:
@@ -108,6 +110,8 @@ class Population:
       patience: a member is ignored once the population has received `patience` reports per member
         since its last one. Otherwise workers that died early would hold the bottom ranks for ever,
         and no member below the top would be overwritten.
+      choices: the caller's own that decide the course, by the name that errors show. The file
+        keeps them. One that was begun without any takes those of the first that has some.
 
     Raises:
       ValueError: an argument is invalid, or the file holds something else.
@@ -123,6 +127,7 @@ class Population:
     self.name, self.ranges = name, {key: Range(*ranges[key]) for key in sorted(ranges)}
     self._interval, self._select, self._explore = interval, select, explore
     self._window, self._patience = window, patience
+    self._choices = {key: json.dumps(value) for key, value in (choices or {}).items()}
     self._incarnations: dict[str, int] = {}  # of the members that this object joined
     self._database = Database(self.path, "population", _VERSION, _TABLES, alone=True)
     with self._database.transaction() as connection:
@@ -274,6 +279,10 @@ class Population:
     found = {key: Range(*value) for key, value in json.loads(text).items()}
     for key in sorted({*found, *self.ranges}):
       self._expect(f"for the hyperparameter {key!r}", self.ranges.get(key), found.get(key))
+    stored = dict(connection.execute("SELECT name, value FROM choices")) or self._choices
+    for key in sorted({*stored, *self._choices}):
+      self._expect(key, *(json.loads(each.get(key, "null")) for each in (self._choices, stored)))
+    connection.executemany("INSERT OR IGNORE INTO choices VALUES (?, ?)", self._choices.items())
 
   def _expect(self, what: str, expected: Any, found: Any) -> None:
     if found != expected:

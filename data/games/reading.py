@@ -60,17 +60,28 @@ def read(path: str | os.PathLike, preset: str | None = None) -> GamesDataset:
 
   Args:
     path: the folder; several, separated by commas, are read as one dataset. The games of later
-      folders get the numbers that follow.
+      folders get the numbers that follow. Each is given once: a repeated game could be learnt and
+      held out.
     preset: name of the preset that the steps must have; None: any.
 
   Raises:
     GamesError: a folder is not a dataset, is damaged, or has another preset, vocabulary or
-      version; or several do not have the same tier and maps.
+      version; or several do not have the same tier and maps, have the same games, or a name is
+      empty.
   """
   folders = str(path).split(",")
+  if not all(folders):
+    raise GamesError(f"dataset {str(path)!r}: expected folders, separated by commas, found the "
+                     "empty name ''; leave it out.")
   found = _read_one(folders[0], preset)
+  digests = {found.digest: folders[0]}
   for folder in folders[1:]:
-    found = _joined(found, _read_one(folder, preset or found.config.name))
+    other = _read_one(folder, preset or found.config.name)
+    if other.parts and other.digest in digests:
+      raise GamesError(f"dataset {str(path)!r}: expected each game once, found those of "
+                       f"{digests[other.digest]} again in {folder}; leave one out.")
+    digests[other.digest] = folder
+    found = _joined(found, other)
   return found
 
 

@@ -26,6 +26,19 @@ def test_replacing_keeps_the_old_file_if_writing_fails(tmp_path):
   assert [x.name for x in tmp_path.iterdir()] == ["file.txt"]
 
 
+def test_errors_name_the_file_not_the_temporary_one(tmp_path):
+  (tmp_path / "folder").mkdir()
+  with pytest.raises(IsADirectoryError) as error:
+    with files.replacing(tmp_path / "folder") as file:
+      file.write("new")
+  assert (error.value.filename, error.value.filename2) == (str(tmp_path / "folder"), None)
+  assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+  with pytest.raises(OSError) as error:
+    with files.replacing("/proc/file"):
+      raise AssertionError
+  assert error.value.filename == "/proc/file"
+
+
 def test_replacing_folder_renames_a_complete_folder(tmp_path):
   path = tmp_path / "new" / "folder"
   with files.replacing_folder(path) as partial:

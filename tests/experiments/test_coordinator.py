@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 
@@ -9,8 +10,11 @@ import pytest
 
 from starleague.common.errors import FINAL_STATUS
 from starleague.league import (
+  WIN,
+  GameResult,
   GrpcTransport,
   LeagueClient,
+  Payoff,
   Player,
   coordinator,
   open_league_file,
@@ -75,6 +79,24 @@ def test_wrong_input_gets_one_line(tmp_path, arguments, status, message):
   out, error = process.communicate(timeout=60)
   assert process.returncode == status and out == ""
   assert message.lower() in error.lower() and len(error.splitlines()) == 1
+  assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_the_results_of_a_run_of_one_agent_stay_as_they_are(tmp_path):
+  path = tmp_path / "league.sqlite"
+  payoff = Payoff(path)
+  payoff.record(GameResult("1", "main", "L0", WIN, 0.0))
+  payoff.close()
+  for composition in ([], ["--composition=zerg:1:1:2"]):
+    process = start(f"--league_file={path}", *composition)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == FINAL_STATUS and out == "" and len(error.splitlines()) == 1
+    assert f"{path}: expected the file of a league, found tables of payoff without play" in error
+  assert not path.with_name("league.sqlite.lock").exists()
+  with sqlite3.connect(path) as connection:
+    tables = {name for name, in connection.execute(
+      "SELECT name FROM sqlite_master WHERE type = 'table'")}
+  assert tables == {"layout", "results", "pairs"}
 
 
 def test_a_taken_port_is_named_in_one_line(tmp_path):

@@ -77,6 +77,7 @@ def test_a_composition_that_is_refused_changes_nothing(tmp_path, composition, me
   with pytest.raises(LeagueError) as error:
     start(path, composition)
   assert message in one_line(error) and "league.sqlite" in one_line(error)
+  assert not list(tmp_path.iterdir())
   league = start(path)  # the file is free again and has none of the players
   assert len(league.players) == 5
   league.close()

@@ -61,6 +61,17 @@ def test_invalid_arguments_are_refused_before_a_file_is_created(tmp_path, change
   assert not list(tmp_path.iterdir())
 
 
+def test_a_file_keeps_the_choices_of_its_first_opening_that_has_some(population):
+  path = population.path
+  Population(path, "toy", RANGES, 10, choices={"size": 4, "rule": "best"}).close()
+  Population(path, "toy", RANGES, 10, choices={"rule": "best", "size": 4}).close()
+  for choices, message in (({"size": 5, "rule": "best"}, "expected size 5, found 4. Open it as"),
+                           ({"size": 4}, "expected rule None, found 'best'"),
+                           (None, "expected rule None, found 'best'")):
+    with pytest.raises(ValueError, match=message):
+      Population(path, "toy", RANGES, 10, choices=choices)
+
+
 def test_members_join_once_with_draws_from_the_prior(population):
   member = population.join(rng(7), "a")
   assert member == ("a", 0, sample(rng(7), RANGES), (), None)

@@ -37,7 +37,7 @@ LOSS_COSTS = {"entropy_cost", "kl_cost", "prior_cost", "tau"}  # read from `Fixe
 
 
 class Sizes(NamedTuple):
-  """The choices of a population."""
+  """The choices of a population, by the names of their flags; a resumed one keeps them."""
 
   members: int
   interval: int  # steps between two reports
@@ -73,7 +73,8 @@ def open_population(folder: pathlib.Path, chosen: Chosen, sizes: Sizes,
   try:
     return Population(
       folder / FILE, chosen.entry.name, parsed, sizes.interval, select,
-      EXPLORATIONS[sizes.exploration], window=pbt.EVALUATIONS)
+      EXPLORATIONS[sizes.exploration], window=pbt.EVALUATIONS,
+      choices={f"--{name}": value for name, value in sizes._asdict().items()})
   except ValueError as error:
     raise UserError(str(error)) from None
 

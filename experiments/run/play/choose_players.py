@@ -159,8 +159,11 @@ def make_setting(game: GameConfig, seed: int, races: Sequence[str], map_name: st
   """Returns the beginning of a game; "random" races and maps are drawn from the seed.
 
   Raises:
-    UserError: a race or map that the tier does not have, or a seed outside 0..2^31 - 1.
+    UserError: other than two races, a race or map that the tier does not have, or a seed outside
+      0..2^31 - 1.
   """
+  if len(races) != 2:
+    raise UserError(f"--races: expected two, found {','.join(races)}")
   try:
     replay_format.check_seed(seed)
     match_up = dm_environment.draw_match_up(

@@ -51,30 +51,45 @@ def place(path: str) -> Any:
   return found
 
 
-def claim(run_dir: pathlib.Path, target: Any) -> None:
-  """Marks a folder as the place of a run's copies; a place in object storage stays as it is.
+def claim(source: Any, target: Any) -> None:
+  """Marks a folder as the place of a run's copies.
 
   Args:
-    run_dir: the run's directory.
-    target: folder of the copies, a path of etils.
+    source: folder of the run, or of its copies in a restoration; a path of etils.
+    target: folder of the copies, likewise.
 
   Raises:
-    MirrorError: the folder is the run's, lies in it or contains it, or it has something else than
+    MirrorError: the target is the source, lies in it or contains it, or it has something else than
       copies of this run. Nothing is written then.
   """
-  if "://" in str(target):
-    return
-  run, folder = run_dir.resolve(), pathlib.Path(str(target)).resolve()
+  run, folder = _absolute(source), _absolute(target)
   if run == folder or run in folder.parents or folder in run.parents:
-    raise MirrorError(f"{target}: expected a folder that neither contains {run_dir} nor lies in "
+    raise MirrorError(f"{target}: expected a folder that neither contains {source} nor lies in "
                       f"it, found {folder}; choose another place.")
   _check_owner(run, folder)
   _make_folder(folder)
+  if _remote(folder):
+    (folder / _MARK).write_bytes(_owner(run))
+    return
   with files.replacing(folder / _MARK, "wb") as file:
-    file.write(os.fsencode(run))
+    file.write(_owner(run))
 
 
-def _check_owner(run: pathlib.Path, folder: pathlib.Path) -> None:
+def _remote(path: Any) -> bool:
+  return "://" in str(path)
+
+
+def _absolute(path: Any) -> Any:
+  """Returns a path of etils without links; a place in object storage has none."""
+  return path if _remote(path) else place(str(pathlib.Path(str(path)).resolve()))
+
+
+def _owner(run: Any) -> bytes:
+  """Returns the content of a run's mark."""
+  return os.fsencode(str(run))
+
+
+def _check_owner(run: Any, folder: Any) -> None:
   """Raises MirrorError unless a folder is free, or has copies of a run.
 
   Copies of earlier versions have no mark: their config is that of the run.
@@ -85,10 +100,10 @@ def _check_owner(run: pathlib.Path, folder: pathlib.Path) -> None:
   if not folder.is_dir() or all(path.name.startswith(".") for path in folder.iterdir()):
     return  # names with a dot are never copied
   mark = folder / _MARK
-  if mark.exists() and mark.read_bytes() == os.fsencode(run):
+  if mark.exists() and mark.read_bytes() == _owner(run):
     return
   configs = [path / run_files.CONFIG for path in (run, folder)]
-  if not all(path.is_file() for path in configs) or (
+  if not all(path.exists() for path in configs) or (
       configs[0].read_bytes() != configs[1].read_bytes()):
     raise MirrorError(f"{folder} holds something else: expected copies of {run}, or an empty "
                       "folder; choose another place.")
@@ -98,15 +113,20 @@ def restore(source: Any, run_dir: pathlib.Path) -> int:
   """Copies a mirrored run to a new directory; returns the number of files.
 
   Without its config, copied last, the directory has no run: a further call copies what is missing.
+  Until then, a mark names the source. Nothing in the directory is removed.
 
   Raises:
-    MirrorError: the directory has a run, or the source has none.
+    MirrorError: the directory has a run or something else, or the source has no run.
   """
   if (run_dir / run_files.CONFIG).exists():
     raise MirrorError(f"{run_dir} holds a run: restore to a directory that does not exist.")
   if not (source / run_files.CONFIG).exists():
     raise MirrorError(f"{source} holds no run: expected {run_files.CONFIG}.")
-  return copy(source, place(str(run_dir)))
+  target = place(str(run_dir))
+  claim(source, target)
+  copied = _copy_new(source, target)
+  (target / _MARK).unlink()
+  return copied
 
 
 def copy(source: Any, target: Any) -> int:
@@ -123,11 +143,26 @@ def copy(source: Any, target: Any) -> int:
     MirrorError: a folder of the target cannot be made, or a database cannot be read.
     DiskFullError: there is no space left; names the folder.
   """
-  copied = sum(_copy_file(path, target / path.relative_to(source)) for path in _files(source))
-  for folder in _checkpoints(target):
-    if not (source / folder.relative_to(target)).exists():
-      folder.rmtree()
+  copied = _copy_new(source, target)
+  _prune(source, target)
   return copied
+
+
+def _copy_new(source: Any, target: Any) -> int:
+  return sum(_copy_file(path, target / path.relative_to(source)) for path in _files(source))
+
+
+def _prune(source: Any, target: Any) -> None:
+  """Removes copies of checkpoints that a folder of the source no longer has."""
+  for copied in target.iterdir() if target.exists() else ():
+    path = source / copied.name
+    if not copied.is_dir():
+      continue
+    if _CHECKPOINT.fullmatch(copied.name):
+      if not path.exists():
+        copied.rmtree()
+    elif path.is_dir():  # a folder that the source lacks is not the run's
+      _prune(path, copied)
 
 
 def _files(folder: Any) -> Iterator[Any]:
@@ -157,15 +192,6 @@ def _state(path: Any) -> tuple[int, int] | None:
 def _order(path: Any) -> tuple[bool, bool, str]:
   """Returns the sort key of a folder's entries: manifests, then the config, come last."""
   return path.name == run_files.CONFIG, path.name in _MANIFESTS, path.name
-
-
-def _checkpoints(folder: Any) -> Iterator[Any]:
-  """Yields the folders of checkpoints below a folder."""
-  for path in folder.iterdir() if folder.exists() else ():
-    if path.is_dir() and _CHECKPOINT.fullmatch(path.name):
-      yield path
-    elif path.is_dir():
-      yield from _checkpoints(path)
 
 
 def _copy_file(path: Any, target: Any) -> int:

@@ -34,8 +34,13 @@ _CHANGEABLE = (
   "evaluation.games", "evaluation.temperature", "learner.wandb", "offline.updates")
 
 
-def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
+def run_dir_of(runs_dir: str, run: str, flag: str = "--run") -> pathlib.Path:
   """Returns the directory of a run.
+
+  Args:
+    runs_dir: the directory of runs.
+    run: its name.
+    flag: that names it.
 
   Raises:
     SettingsError: the run's name is not that of a directory, or there is no directory of runs.
@@ -43,13 +48,17 @@ def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
   if not runs_dir.strip():
     raise settings.SettingsError(f"--runs_dir must name a directory, found {runs_dir!r}.")
   if not run.isprintable() or "/" in run or run.strip() in ("", ".", ".."):
-    raise settings.SettingsError(f"--run must be a name without '/', found {run!r}.")
+    raise settings.SettingsError(f"{flag} must be a name without '/', found {run!r}.")
   return pathlib.Path(runs_dir) / run
 
 
 @contextlib.contextmanager
-def only_one(run_dir: pathlib.Path) -> Iterator[None]:
+def only_one(run_dir: pathlib.Path, other: str = "--run") -> Iterator[None]:
   """Keeps other programs from the same run during a block; also a crash ends it.
+
+  Args:
+    run_dir: the run's directory.
+    other: the flag that chooses another directory.
 
   Raises:
     SettingsError: another program runs it.
@@ -57,7 +66,7 @@ def only_one(run_dir: pathlib.Path) -> Iterator[None]:
   run_dir.mkdir(parents=True, exist_ok=True)
   with files.locked(run_dir / run_files.LOCK, settings.SettingsError(
       f"run {str(run_dir)!r} is running already: stop the other program, or choose another "
-      "--run.")):
+      f"{other}.")):
     yield
 
 
@@ -110,11 +119,11 @@ def check_resumed(config: ml_collections.ConfigDict, run_dir: pathlib.Path, leag
     raise settings.SettingsError(
       f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
       f"with the settings in {run_dir / run_files.CONFIG}, or choose another {other}.")
-  _check_limits(stored, config, run_dir)
+  _check_limits(stored, config, run_dir, other)
 
 
 def _check_limits(stored: ml_collections.ConfigDict, config: ml_collections.ConfigDict,
-                  run_dir: pathlib.Path) -> None:
+                  run_dir: pathlib.Path, other: str) -> None:
   """Raises SettingsError if limits of a phase of imitation have changed that cannot continue."""
   changed = [found for found in settings.differences(stored, config) if found[0] in _PHASES]
   position = imitation_setup.saved_position(run_dir) if changed else None
@@ -125,8 +134,8 @@ def _check_limits(stored: ml_collections.ConfigDict, config: ml_collections.Conf
     if trains or _PHASES[key] < position.phase:
       raise settings.SettingsError(
         f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}, but this "
-        f"phase of its imitation is over: keep {found!r}, or start another --run from its weights "
-        f"with --config.demonstrations.imitator={run_dir}.")
+        f"phase of its imitation is over: keep {found!r}, or start another {other} from its "
+        f"weights with --config.demonstrations.imitator={run_dir}.")
 
 
 def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:

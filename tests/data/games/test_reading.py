@@ -228,3 +228,21 @@ def test_folders_of_other_games_are_refused(folder, tmp_path):
     writer.add([recorded_games.episode(MINI, 3, 0)])
   with pytest.raises(files.GamesError, match="another tier than .*: expected 'mini', found 'def"):
     games.read(f"{folder},{tmp_path / 'large'}")
+
+
+def test_games_that_are_given_twice_are_refused(folder, tmp_path):
+  copy = tmp_path / "copy"
+  shutil.copytree(folder, copy)
+  for again in (folder, f"{folder}/", copy):
+    with pytest.raises(files.GamesError, match=(
+        f"^dataset .*: expected each game once, found those of {folder} again in {again}; leave")):
+      games.read(f"{folder},{again}")
+  empty = [recorded_games.write(tmp_path / name, MINI, []) for name in "ab"]
+  assert games.read(f"{empty[0]},{empty[1]}").parts == ()
+
+
+@pytest.mark.parametrize("names", ["{folder},", ",{folder}", "{folder},,{folder}", ""])
+def test_an_empty_name_is_refused(folder, names):
+  names = names.format(folder=folder)
+  with pytest.raises(files.GamesError, match=f"^dataset {names!r}: expected folders, .*name '';"):
+    games.read(names)

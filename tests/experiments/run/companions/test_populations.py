@@ -61,6 +61,34 @@ def test_ranges_within_those_of_the_options_are_accepted(tmp_path):
     tmp_path, ftw, SIZES, ["tau=1:20", "entropy_cost=0:1:linear", "kl_cost=1e-4:1e-2"]).close()
 
 
+@pytest.mark.parametrize("changed, message", [
+  ({"members": 3}, "expected --members 3, found 2. Open it as it was made"),
+  ({"interval": 500}, "expected --interval 500, found 1000"),
+  ({"selection": "none"}, "expected --selection 'none', found 'truncation'"),
+  ({"exploration": "resample"}, "expected --exploration 'resample', found 'perturb'"),
+])
+def test_other_choices_are_refused_before_any_work(changed, message, tmp_path):
+  ranges = ["learning_rate=1e-4:1e-2"]
+  populations.open_population(tmp_path, chosen(), SIZES, ranges).close()
+  populations.open_population(tmp_path, chosen(), SIZES, ranges).close()
+  with pytest.raises(UserError, match=f"{populations.FILE}: {message}"):
+    populations.execute(tmp_path, chosen(), SIZES._replace(**changed), ranges, [],
+                        lambda *report: None)
+  assert not (tmp_path / "logs").exists()
+
+
+def test_a_population_of_an_earlier_version_takes_the_choices_of_its_resumption(tmp_path):
+  ranges = ["learning_rate=1e-4:1e-2"]
+  populations.open_population(tmp_path, chosen(), SIZES, ranges).close()
+  with sqlite3.connect(tmp_path / populations.FILE) as file:
+    file.execute("DROP TABLE choices")
+  others = SIZES._replace(members=3)
+  populations.open_population(tmp_path, chosen(), others, ranges).close()
+  populations.open_population(tmp_path, chosen(), others, ranges).close()
+  with pytest.raises(UserError, match="expected --members 2, found 3"):
+    populations.open_population(tmp_path, chosen(), SIZES, ranges)
+
+
 def test_a_seed_whose_members_have_none_is_refused(tmp_path):
   assert populations.member_of(chosen(seed=2147482), 999).options.seed == 2147482999 < 2**31
   populations.check(chosen(seed=2147482), tmp_path)

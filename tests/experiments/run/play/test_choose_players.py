@@ -101,6 +101,13 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
     choose_players.choose(("pretrained", "L7"), tier="large")
 
 
+@pytest.mark.parametrize("races, found", [
+  (["terran"], "terran"), (["terran", "zerg", "zerg"], "terran,zerg,zerg"), ([], "")])
+def test_a_game_has_two_races(races, found):
+  with pytest.raises(UserError, match=f"^--races: expected two, found {found}$"):
+    choose_players.make_setting(GAME_CONFIGS["mini"], 5, races, "open", False)
+
+
 def test_players_get_the_z_of_a_game_like_theirs(tmp_path):
   """Player 1 starts on side 1: its z is that of side 1, its opponent's that of side 0."""
   terran, games = types.RACES.index("terran"), []

@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 from etils import epath
+from etils.epath import gpath, testing
 
 from starleague.common import disk, run_files
 from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
@@ -181,11 +182,68 @@ def test_a_restoration_that_is_cut_short_is_completed_by_the_same_command(
   with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
     patch.setattr(mirroring, "_copy_file", cut)
     mirroring.restore(mirroring.place(str(copy)), again)
-  assert names(again) == ["league.sqlite"]
+  assert names(again) == [".mirror", "league.sqlite"]
   mirroring.restore(mirroring.place(str(copy)), again)
   assert names(again) == names(copy) and len(names(again)) == 4
   with pytest.raises(mirroring.MirrorError, match="again holds a run: restore to a directory"):
     mirroring.restore(mirroring.place(str(copy)), again)
+
+
+@pytest.fixture
+def mirrored(run_dir, tmp_path):
+  found = tmp_path / "bucket" / "league"
+  mirroring.copy(mirroring.place(str(run_dir)), mirroring.place(str(found)))
+  return found
+
+
+def test_a_restoration_removes_nothing(mirrored, tmp_path):
+  """The name of the run was forgotten: the directory holds other runs."""
+  runs = tmp_path / "runs"
+  checkpoint(runs / "mini", 3)
+  write(runs / "mini" / run_files.CONFIG, "{}")
+  before = names(runs)
+  message = refusal(mirror, "--run_dir", runs, "--from", mirrored)
+  assert f"{runs} holds something else: expected copies of {mirrored}, or an empty" in message
+  assert names(runs) == before and len(before) == 3
+  assert f"neither contains {mirrored} nor lies in it" in refusal(
+    mirror, "--run_dir", mirrored / "again", "--from", mirrored)
+  assert not (mirrored / "again").exists()
+
+
+def test_a_restoration_from_another_source_is_not_completed(mirrored, tmp_path):
+  again = tmp_path / "again"
+  write(again / ".mirror", str(tmp_path / "other"))
+  kept = checkpoint(again, 5)
+  with pytest.raises(mirroring.MirrorError, match="again holds something else"):
+    mirroring.restore(mirroring.place(str(mirrored)), again)
+  write(again / ".mirror", str(mirrored))
+  assert mirroring.restore(mirroring.place(str(mirrored)), again) == 4
+  assert kept.exists() and not (again / ".mirror").exists()
+
+
+def test_only_checkpoints_of_the_runs_own_folders_are_removed(run_dir, tmp_path):
+  copy = tmp_path / "copy"
+  own, other = checkpoint(copy, 7), checkpoint(copy / "other", 7)
+  mirroring.copy(mirroring.place(str(run_dir)), mirroring.place(str(copy)))
+  assert (own.exists(), other.exists()) == (False, True)
+
+
+def test_a_bucket_with_other_runs_is_left_as_it_is(run_dir, tmp_path, monkeypatch):
+  """etils writes gs://NAME as the folder gs:/NAME of the current one here."""
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(gpath, "_is_tf_installed", lambda: False)  # it would open the network
+  other = checkpoint(tmp_path / "gs:" / "bucket" / "mini", 7)
+  bucket = tmp_path / "gs:" / "bucket"
+  with testing.mock_epath():
+    words = ["--run_dir", run_dir, "--interval_s", 0, "--to"]
+    assert (f"gs://bucket holds something else: expected copies of {run_dir}, or an empty folder"
+            in refusal(mirror, *words, "gs://bucket"))
+    assert [path.name for path in bucket.iterdir()] == ["mini"] and other.exists()
+    assert launch(mirror, *words, "gs://bucket/league") is None
+    assert (bucket / "league" / ".mirror").read_text() == str(run_dir)
+    (bucket / "league" / run_files.CONFIG).unlink()  # a copy that was cut short
+    assert launch(mirror, *words, "gs://bucket/league") is None
+    assert (bucket / "league" / run_files.CONFIG).read_text() == "{}"
 
 
 @pytest.mark.parametrize("name", ["exp#3", "why?", "50%25"])

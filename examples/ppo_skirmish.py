@@ -29,7 +29,7 @@ ILLEGAL = -1e9  # logit of an action that has no effect
 class Config:
   """Settings of a run."""
 
-  opponent: str = "rusher"
+  opponent: str = "rusher"  # a scripted player of the tier
   tier: str = "mini"
   copies: int = 64  # games at once
   steps: int = 64  # of each game between two updates
@@ -178,12 +178,17 @@ def describe(results: Any) -> str:
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--seeds", type=int, default=1)
-  for name in ("opponent", "tier", "copies", "updates", "games"):
+  parser.add_argument("--opponent", help="default: rusher at mini, else rush")
+  for name in ("tier", "copies", "updates", "games"):
     parser.add_argument(f"--{name}", type=Config.__annotations__[name],
                         default=getattr(Config, name))
   options = vars(parser.parse_args())
+  options["opponent"] = options["opponent"] or ("rusher" if options["tier"] == "mini" else "rush")
   seeds, config = range(options.pop("seeds")), Config(**options)
-  train, evaluate = make_programs(config)
+  try:
+    train, evaluate = make_programs(config)
+  except ValueError as error:  # an unknown opponent or tier
+    parser.error(str(error))
   for seed in seeds:
     wall, cpu = time.perf_counter(), time.process_time()
     key, game_key = jax.random.split(jax.random.key(seed))

@@ -86,8 +86,8 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], initial: Sequence[
   ends = [plots.rounded(time.begin), plots.rounded(time.end)]
   if initial and math.isfinite(initial[-1].value):
     level = initial[-1]
-    if _bounds(level):
-      data += plots.band(ends, [level.low] * 2, [level.high] * 2, INITIAL)
+    if bounds := _bounds(level):
+      data += plots.band(ends, [bounds[0]] * 2, [bounds[1]] * 2, INITIAL)
     data.append({
       "type": "scatter", "mode": "lines", "x": ends, "y": [level.value] * 2,
       "name": "initial weights",

@@ -29,7 +29,8 @@ ILLEGAL = -1e9  # logit of an action that has no effect
 class Config:
   """Settings of a run."""
 
-  opponent: str = "rusher"
+  seeds: int = 1
+  opponent: str = "rusher"  # a scripted player of the tier
   tier: str = "mini"
   copies: int = 64  # games at once
   steps: int = 64  # of each game between two updates
@@ -116,10 +117,9 @@ def learn(config: Config, network, optimizer, state, samples: Sample, bootstrap,
     updates, optimizer_state = optimizer.update(gradients, optimizer_state)
     return (optax.apply_updates(params, updates), optimizer_state), None
 
-  shuffled = jnp.concatenate([jax.random.permutation(each, config.steps * config.copies)
-                              for each in jax.random.split(key, config.epochs)])
-  return jax.lax.scan(minibatch, state, shuffled.reshape(
-    config.epochs * config.minibatches, -1))[0]
+  order = jnp.concatenate([jax.random.permutation(each, config.steps * config.copies)
+                           for each in jax.random.split(key, config.epochs)])
+  return jax.lax.scan(minibatch, state, order.reshape(config.epochs * config.minibatches, -1))[0]
 
 
 def make_programs(config: Config):
@@ -152,8 +152,7 @@ def make_programs(config: Config):
     games = start(game_key, config.copies)
     first = network.init(network_key, games[0], jnp.ones((1, environment.num_actions), bool))
     ((params, _), _), results = jax.lax.scan(
-      update, ((first, optimizer.init(first)), games),
-      jax.random.split(update_key, config.updates))
+      update, ((first, optimizer.init(first)), games), jax.random.split(update_key, config.updates))
     return first, params, results
 
   def evaluate(key, params):
@@ -169,22 +168,23 @@ def make_programs(config: Config):
 
 def describe(results: Any) -> str:
   """Formats the results of games: wins with a 95% interval, and draws."""
-  wins, draws, games = (np.sum(results > 0), np.sum(results == 0), len(results))
-  low, high = wilson_interval(float(wins), games)
-  return (f"wins={wins / games:.1%} interval={low:.1%}..{high:.1%} draws={draws / games:.1%} "
-          f"games={games}")
+  low, high = wilson_interval(float(np.sum(results > 0)), len(results))
+  return (f"wins={np.mean(results > 0):.1%} interval={low:.1%}..{high:.1%} "
+          f"draws={np.mean(results == 0):.1%} games={len(results)}")
 
 
 def main() -> None:
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--seeds", type=int, default=1)
-  for name in ("opponent", "tier", "copies", "updates", "games"):
-    parser.add_argument(f"--{name}", type=Config.__annotations__[name],
-                        default=getattr(Config, name))
+  parser = argparse.ArgumentParser(argument_default=argparse.SUPPRESS, description=__doc__)
+  for name in ("seeds", "opponent", "tier", "copies", "updates", "games"):
+    parser.add_argument(f"--{name}", type=Config.__annotations__[name])
   options = vars(parser.parse_args())
-  seeds, config = range(options.pop("seeds")), Config(**options)
-  train, evaluate = make_programs(config)
-  for seed in seeds:
+  usual = Config.opponent if options.get("tier", "mini") == "mini" else "rush"
+  config = Config(**{"opponent": usual, **options})
+  try:
+    train, evaluate = make_programs(config)
+  except ValueError as error:  # an unknown opponent or tier
+    parser.error(str(error))
+  for seed in range(config.seeds):
     wall, cpu = time.perf_counter(), time.process_time()
     key, game_key = jax.random.split(jax.random.key(seed))
     first, params, results = jax.block_until_ready(train(key))

@@ -4,31 +4,39 @@
 
 The plain league is the published pseudocode in its usual form: a dictionary of counters by (home,
 away), and a list of win rates for each match. It has no leases, and loses everything when it stops.
-Both leagues have the same players, scores and results; they take turns within each round. A line
-shows medians of processor time over the rounds, and the ratio of their rates.
+Both leagues have the same players, scores and results; they take turns within each round. In each
+turn 16 results are reported before 16 matches, because the coordinator prepares matches when it
+counts results. A line shows medians of processor time over the rounds, all threads included, and
+the ratio of the rates. The coordinator's results are on disk; the last two columns are of a plain
+league that commits its results to a SQLite file too.
 """
 
 import argparse
+import functools
+import itertools
 import multiprocessing
 import pathlib
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from starleague import league
+from starleague.common.database import Database
 from starleague.league import players
 from starleague.league.client import GrpcTransport, LeagueClient
 from starleague.league.leases import Assignment
 from starleague.league.server import Server
 
-CALLS = 1200  # matches of each league in a round
-BATCH = 16  # assignments of one request
-RESULTS = 256  # results of one report
+CALLS = 1200  # results and matches of each league in a turn
+BATCH = 16  # results of one report, and assignments of one request
+RESULTS = 256  # results of a large report
 CLIENTS, CLIENT_S = 4, 4.0
+TABLE = "CREATE TABLE results (home TEXT, away TEXT, result INTEGER)"
+Played = Sequence[tuple[str, str, int]]  # (home, away, result)
 
 
 class Counters:
@@ -127,36 +135,67 @@ def seconds(work: Callable[[], object], clock: Callable[[], float]) -> float:
   return clock() - start
 
 
-def show(name: str, ours: list[float], plain: list[float], each: int) -> None:
-  """Prints the medians of calls of `each` items, and the ratio."""
-  one, other = statistics.median(ours) / each, statistics.median(plain) / each
-  print(f"{name:40s} {1e6 * one:9.1f} us {1e6 * other:9.1f} us {other / one:8.1f}x", flush=True)
+def take_turn(played: Played, report: Callable[[Played], object],
+              match: Callable[[int], object]) -> tuple[float, float]:
+  """Reports results, BATCH at a time, and requests as many matches after each report.
+
+  Returns:
+    Processor seconds of a result and of a match, those of all threads.
+  """
+  reports = matches = 0.0
+  for start in range(0, len(played), BATCH):
+    part = played[start:start + BATCH]
+    reports += seconds(functools.partial(report, part), time.process_time)
+    matches += seconds(functools.partial(match, len(part)), time.process_time)
+  return reports / len(played), matches / len(played)
 
 
-def measure(served: league.Coordinator, plain: PlainLeague, members: list[league.Player],
-            rounds: int) -> None:
-  """Runs both leagues in turns and prints the table."""
-  homes = [player for player in members if player.learns] * (CALLS // 12)
-  results = random_results(members, rounds * CALLS, 2)
-  times: dict[str, list[float]] = {name: [] for name in ("single", "plain", "batch", "rate")}
+def show(ours: list[tuple[float, float]], plain: list[tuple[float, float]],
+         saved: list[float]) -> None:
+  """Prints the medians of results and matches, and the ratios.
+
+  Args:
+    ours: seconds of a result and of a match, by turn.
+    plain: the same of the plain league.
+    saved: seconds in which the plain league commits a result, by turn.
+  """
+  stored = [(result + save, match) for (result, match), save in zip(plain, saved, strict=True)]
+  for name, pick in (("match", lambda turn: turn[1]), ("result", lambda turn: turn[0]),
+                     ("match + result", sum)):
+    one, *others = (1e6 * statistics.median(map(pick, turns)) for turns in (ours, plain, stored))
+    print(f"{name:16s} {one:9.1f} us" + "".join(
+      f" {other:9.1f} us {other / one:7.2f}x" for other in others), flush=True)
+
+
+def measure(served: league.Coordinator, plain: PlainLeague, database: Database,
+            members: list[league.Player], rounds: int) -> None:
+  """Runs both leagues in turns and prints the tables."""
+  homes = itertools.cycle([player for player in members if player.learns])
+  results = random_results(members, 2 * rounds * CALLS, 2)
+  count = functools.partial(count_ours, served, itertools.count())
+  single, batch, other, saved, rate = [], [], [], list[float](), list[float]()
   for i in range(rounds):
-    record(served, plain, results[i * CALLS:(i + 1) * CALLS], f"round-{i}")
-    for name, work in (
-        ("single", lambda: [served.get_match(home.name) for home in homes]),
-        ("plain", lambda: [plain.match(home) for home in homes]),
-        ("batch", lambda: [served.matches(home.name, BATCH) for home in homes[:CALLS // BATCH]])):
-      times[name].append(seconds(work, time.thread_time))  # other programs may run meanwhile
+    first, second = (results[j * CALLS:(j + 1) * CALLS] for j in (2 * i, 2 * i + 1))
+    single.append(take_turn(first, count, lambda number: [
+      served.get_match(home.name) for home in itertools.islice(homes, number)]))
+    other.append(take_turn(first, functools.partial(count_plain, plain), lambda number: [
+      plain.match(home) for home in itertools.islice(homes, number)]))
+    saved.append(take_turn(first, functools.partial(save, database), lambda number: None)[0])
+    batch.append(take_turn(
+      second, count, lambda number: served.matches(next(homes).name, number)))
+    count_plain(plain, second)
     served.flush()
-    times["rate"].append(seconds(lambda i=i: report(served, i), time.perf_counter))
-  print(f"{'median of':40s} {'coordinator':>12s} {'plain':>12s} {'ratio':>9s}")
-  show("match", times["single"], times["plain"], CALLS)
-  show(f"match of a request for {BATCH}, with leases", times["batch"], times["plain"], CALLS)
+    rate.append(seconds(lambda i=i: report(served, i), time.perf_counter))
+  print(f"{'median of':16s} {'coordinator':>12s} {'plain':>12s} {'ratio':>8s} "
+        f"{'plain, saved':>12s} {'ratio':>8s}")
+  show(single, other, saved)
+  print(f"the same, matches in requests for {BATCH} and with leases:")
+  show(batch, other, saved)
   pairs = [seconds(lambda: served.evaluation_matches(1, BATCH), time.thread_time)
            for _ in range(rounds + 1)]
   print(f"an evaluator's request: {1e3 * statistics.median(pairs[1:]):.2f} ms; the first one, "
         f"which computes all pairs, {1e3 * pairs[0]:.0f} ms")
-  rate = RESULTS / statistics.median(times["rate"])
-  print(f"results on disk, {RESULTS} in a report: {rate:,.0f}/s")
+  print(f"results on disk, {RESULTS} in a report: {RESULTS / statistics.median(rate):,.0f}/s")
 
 
 def client(address: str, home: str, games: int, start_together: Any, answers: Any) -> None:
@@ -202,12 +241,21 @@ def measure_service(served: league.Coordinator, members: list[league.Player],
         f"a report on disk {medians['report']:.2f} ms")
 
 
-def record(served: league.Coordinator, plain: PlainLeague, played: list[tuple], name: str) -> None:
-  """Counts results in both leagues."""
-  served.report_many([league.GameResult(f"{name}-{i}", *each, 0.0)
-                      for i, each in enumerate(played)])
+def count_ours(served: league.Coordinator, ids: Iterator[int], played: Played) -> None:
+  """Counts results; they are on disk on return."""
+  served.report_many([league.GameResult(f"game-{next(ids)}", *each, 0.0) for each in played])
+
+
+def count_plain(plain: PlainLeague, played: Played) -> None:
+  """Counts results."""
   for each in played:
     plain.update(*each)
+
+
+def save(database: Database, played: Played) -> None:
+  """Commits results, as a plain league would that keeps them."""
+  with database.transaction() as connection:
+    connection.executemany("INSERT INTO results VALUES (?, ?, ?)", played)
 
 
 def report(served: league.Coordinator, number: int) -> None:
@@ -228,10 +276,13 @@ def main() -> None:
     served = league.Coordinator(pathlib.Path(folder) / "league.sqlite", members,
                                 options=league.Options(lease_s=3600.0))  # none ends here
     plain = PlainLeague(members, 0)
-    record(served, plain, random_results(members, 20_000, 1), "first")
+    first = random_results(members, 20_000, 1)
+    count_ours(served, itertools.count(-len(first)), first)
+    count_plain(plain, first)
+    database = Database(pathlib.Path(folder) / "plain.sqlite", "results", 1, [TABLE])
     print(f"{len(members)} players, {arguments.snapshots} of them snapshots; "
           f"{len(plain.counters) // 2:,} pairs with games")
-    measure(served, plain, members, arguments.rounds)
+    measure(served, plain, database, members, arguments.rounds)
     served.flush()
     for games in (1, BATCH):
       measure_service(served, members, games)

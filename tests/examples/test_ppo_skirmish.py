@@ -9,6 +9,7 @@ import optax
 import pytest
 
 from examples import ppo_skirmish as ppo
+from starleague.environments.skirmish.bots import scripts
 
 CONFIG = ppo.Config(opponent="rusher", copies=4, steps=16, updates=3, hidden=16, games=8)
 
@@ -67,6 +68,31 @@ def test_ratios_are_clipped(scene):
 def test_results_are_described():
   assert ppo.describe(np.array([1.0, 1.0, 1.0, 0.0, -1.0])) == (
     "wins=60.0% interval=23.1%..88.2% draws=20.0% games=5")
+
+
+@pytest.mark.parametrize(("arguments", "tier", "opponent"), [
+  ([], "mini", "rusher"), (["--tier=default"], "default", "rush"),
+  (["--tier=large"], "large", "rush"), (["--tier=large", "--opponent=L7"], "large", "L7")])
+def test_each_tier_has_an_opponent(monkeypatch, capsys, arguments, tier, opponent):
+  def make_programs(config):
+    raise ValueError(f"{config.opponent} at {config.tier}")
+
+  monkeypatch.setattr(ppo, "make_programs", make_programs)
+  monkeypatch.setattr("sys.argv", ["ppo", *arguments])
+  with pytest.raises(SystemExit, match="^2$"):
+    ppo.main()
+  assert capsys.readouterr().err.splitlines()[-1] == f"ppo: error: {opponent} at {tier}"
+  assert opponent in scripts.names_of(tier)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+  (["--opponent", "nobody"], "nobody"), (["--tier", "huge"], "huge")])
+def test_unknown_names_are_one_line(monkeypatch, capsys, arguments, message):
+  monkeypatch.setattr("sys.argv", ["ppo", *arguments])
+  with pytest.raises(SystemExit, match="^2$"):
+    ppo.main()
+  error = capsys.readouterr().err.splitlines()[-1]
+  assert error.startswith("ppo: error: ") and message in error
 
 
 @pytest.mark.slow

@@ -104,7 +104,8 @@
       name => factOf(pairs, name)[at]);
     const kept = pairs.replays.filter(([home, away]) =>
       (home === i && away === j) || (home === j && away === i)).map(([, , id]) => id);
-    const result = games ? `${score}% (${low}% to ${high}%), ${games} games` : "no games";
+    const result = games ? `${score}% (${low}% to ${high}%), `
+      + `${games} recent games (decayed)` : "no games";
     const watch = kept.length ? `; ${kept.length} replays kept, click to watch the last` : "";
     return {text: `${pairs.names[i]} against ${pairs.names[j]}: ${result}${watch}`, kept};
   }

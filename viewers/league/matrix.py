@@ -49,9 +49,9 @@ def heat_map(facts: Facts) -> Figure:
   """Returns the heat map of scores, row against column, the best rated players first.
 
   `layout.meta.pairs` has the facts of the pairs. With them the page's script draws the cells, sorts
-  them, and explains the one under the pointer: names; orders; the palette; scores, games and bounds
-  of the scores' intervals as bytes, row by row in order of creation (percent, as is the score);
-  pairs with a replay.
+  them, and explains the one under the pointer: names; orders; the palette; scores, decayed games
+  and bounds of the scores' intervals as bytes, row by row in order of creation (percent, as is the
+  score); pairs with a replay.
   """
   games, points = facts.games, facts.points
   low, high = wilson_bounds(points, games)

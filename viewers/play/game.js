@@ -1,6 +1,6 @@
 "use strict";
 // The human player's game: the frames from the server and the state of the page. Positions are
-// fractions of the map's side. A tag names a unit for its whole life.
+// fractions of the map's side. A tag names a unit during its life, and may name another one later.
 
 const setup = JSON.parse($("setup").textContent);
 const SELF = 1, ENEMY = 4, MINERALS = -1, GEYSER = -2;  // of a row's side and type
@@ -58,7 +58,10 @@ function take(next) {
   before = old;
   frame = next;
   arrived = now;
-  selected = selected.filter(tag => there.has(tag) && byTag(tag).side === SELF);
+  // A later unit may get the tag of a dead one.
+  const alive = tags => tags.filter(tag => there.has(tag) && byTag(tag).side === SELF);
+  selected = alive(selected);
+  for (const digit of Object.keys(groups)) groups[digit] = alive(groups[digit]);
   if (frame.message) say(frame.message);
   showPanels();
 }

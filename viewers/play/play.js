@@ -122,7 +122,7 @@ function pressedKey(event) {
     z: () => { repeat = repeat % 3 + 1; }};
   if (digit) {
     if (event.ctrlKey) groups[digit[1]] = selected.slice();
-    else select((groups[digit[1]] || []).filter(tag => byTag(tag)));
+    else select(groups[digit[1]] || []);
   } else if (event.ctrlKey) {
     return;
   } else if (actions[letter]) {

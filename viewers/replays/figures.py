@@ -21,7 +21,6 @@ _BARS = "#2563eb"
 
 def openings(nodes: Sequence[Node]) -> Figure:
   """Returns the tree of openings as an icicle: width is frequency, colour the share of wins."""
-  shares = [node.wins / node.decided if node.decided else 0.5 for node in nodes]
   # Rare branches are pale: four games with equal results are added to each.
   colours = [(node.wins + 2) / (node.decided + 4) for node in nodes]
   texts = [clock(node.seconds) if node.seconds else "" for node in nodes]
@@ -31,10 +30,9 @@ def openings(nodes: Sequence[Node]) -> Figure:
     "parents": ["" if node.parent < 0 else str(node.parent) for node in nodes],
     "values": [node.players for node in nodes], "branchvalues": "total", "maxdepth": 5,
     "text": texts, "textinfo": "label+text",
-    "customdata": [[node.players, node.decided, f"{share:.0%}"]
-                   for node, share in zip(nodes, shares, strict=True)],
+    "customdata": [[node.players, _won(node)] for node in nodes],
     "hovertemplate": ("%{label} %{text}<br>%{customdata[0]} players, %{percentParent:.0%} of the "
-                      "branch<br>%{customdata[2]} of %{customdata[1]} won<extra></extra>"),
+                      "branch<br>%{customdata[1]}<extra></extra>"),
     "marker": {"colors": colours, "colorscale": _WINS, "cmin": 0.2, "cmax": 0.8, "showscale": False,
                "line": {"width": 1, "color": "#fff"}},
     "tiling": {"orientation": "v", "pad": 1}, "pathbar": {"visible": True}}
@@ -145,6 +143,13 @@ def _label(node: Node) -> str:
   if node.seconds:
     return catalog.unit_name(node.label)
   return node.label if len(node.label) == 3 else node.label.capitalize()  # PvZ stays
+
+
+def _won(node: Node) -> str:
+  """Returns the share of wins of a branch as a phrase."""
+  if not node.decided:
+    return "results unknown"
+  return f"{node.wins / node.decided:.0%} of {node.decided} won"
 
 
 def _rounded(values: Any) -> list[float]:

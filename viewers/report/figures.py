@@ -86,8 +86,8 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], initial: Sequence[
   ends = [plots.rounded(time.begin), plots.rounded(time.end)]
   if initial and math.isfinite(initial[-1].value):
     level = initial[-1]
-    if level.low is not None and level.high is not None:
-      data += plots.band(ends, [level.low] * 2, [level.high] * 2, INITIAL)
+    if bounds := _bounds(level):
+      data += plots.band(ends, [bounds[0]] * 2, [bounds[1]] * 2, INITIAL)
     data.append({
       "type": "scatter", "mode": "lines", "x": ends, "y": [level.value] * 2,
       "name": "initial weights",
@@ -96,7 +96,7 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], initial: Sequence[
   for rows, colour, label, width in ((training, TRAINING, "training", 1.5),
                                      (evaluation, EVALUATION, "evaluation", 2.5)):
     rows = _every(rows)
-    bounded: list[Any] = [row for row in rows if row.low is not None]
+    bounded: list[Any] = [row for row in rows if _bounds(row)]
     if bounded:
       data += plots.band([plots.rounded(row.seconds / time.seconds) for row in bounded],
                          [row.low for row in bounded], [row.high for row in bounded], colour)
@@ -130,9 +130,9 @@ def interval_svg(initial: Row | None, first: Row | None, last: Row) -> str:
                                (last, 24, EVALUATION, EVALUATION)):
     if row is None or not math.isfinite(row.value):
       continue
-    if row.low is not None and row.high is not None:
+    if bounds := _bounds(row):
       parts.append(
-        f"<line x1='{place(row.low):.1f}' x2='{place(row.high):.1f}' y1='{y}' y2='{y}' "
+        f"<line x1='{place(bounds[0]):.1f}' x2='{place(bounds[1]):.1f}' y1='{y}' y2='{y}' "
         f"stroke='{colour}' stroke-width='3' stroke-opacity='0.35' stroke-linecap='round'/>")
     parts.append(f"<circle cx='{place(row.value):.1f}' cy='{y}' r='3.5' fill='{fill}' "
                  f"stroke='{colour}' stroke-width='1.5'/>")
@@ -154,6 +154,13 @@ def running_mean(values: Sequence[float | None], window: int) -> list[float | No
   means = (sums[end] - sums[begin]) / np.maximum(number, 1)
   return [plots.rounded(mean) if n else None
           for mean, n in zip(means.tolist(), number, strict=True)]
+
+
+def _bounds(row: Row) -> tuple[float, float] | None:
+  """Returns the bounds of a row if both are finite; results files accept others."""
+  if row.low is None or row.high is None:
+    return None
+  return (row.low, row.high) if math.isfinite(row.low) and math.isfinite(row.high) else None
 
 
 def _thin(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:

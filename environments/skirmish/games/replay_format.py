@@ -171,6 +171,8 @@ def _manifest(path: Any, text: np.ndarray) -> dict[str, Any]:
       if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
         raise ReplayError(f"{path}: {key}: expected at most {_MOST_CHARACTERS} characters, found "
                           f"{len(text)}")
+      if isinstance(text, str) and not text.isprintable():  # a terminal would obey it
+        raise ReplayError(f"{path}: {key}: expected printable characters, found {text!r}")
   if manifest["tier"] not in tiers.TIERS:
     raise ReplayError(f"{path}: tier: expected one of {', '.join(tiers.TIERS)}, found "
                       f"{manifest['tier']!r}")

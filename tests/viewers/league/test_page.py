@@ -3,8 +3,10 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
+from starleague.league.payoff import wilson_interval
 from starleague.viewers import pages as pages_of_viewers
 from starleague.viewers.league import matrix, page
 from tests.viewers import browser, pages
@@ -120,7 +122,11 @@ def test_cells_are_explained_and_sorted_and_games_open_in_place(text, facts, tmp
   def explained(i, j):
     games, points = facts.games[i, j], facts.points[i, j]
     names = f"{facts.players[i].name} against {facts.players[j].name}: "
-    return names + (f"{round(100 * points / games)}% (" if games else "no games")
+    if not games:
+      return f"{names}no games"
+    low, high = (round(100 * bound) for bound in wilson_interval(points, games))
+    return (f"{names}{round(100 * points / games)}% ({low}% to {high}%), "
+            f"{np.ceil(games):.0f} recent games (decayed)")
 
   assert first.startswith(explained(by_rating[0], by_rating[1]))
   assert second.startswith(explained(0, 1)) and tick == facts.players[0].name

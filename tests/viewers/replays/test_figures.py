@@ -13,7 +13,8 @@ def test_openings_show_counts_times_and_shares():
   assert tree["labels"] == ["Players", "Protoss", "PvZ", "Gateway"]
   assert tree["parents"] == ["", "0", "1", "2"] and tree["values"] == [4, 4, 3, 2]
   assert tree["text"] == ["", "", "", "1:05"]
-  assert tree["customdata"] == [[4, 3, "33%"], [4, 3, "33%"], [3, 2, "50%"], [2, 0, "50%"]]
+  assert tree["customdata"] == [
+    [4, "33% of 3 won"], [4, "33% of 3 won"], [3, "50% of 2 won"], [2, "results unknown"]]
   # Four games with equal results are added: a branch without decided games is in the middle.
   assert tree["marker"]["colors"] == [3 / 7, 3 / 7, 0.5, 0.5]
 

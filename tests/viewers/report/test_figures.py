@@ -1,5 +1,7 @@
 """The plots of the report."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,17 @@ def test_thinned_scores_keep_the_last():
   rows = [Row(float(i), i, "score/eval/x", 0.5, 0.4, 0.6) for i in range(1000)]
   figure = report_figures.score(rows, [], [], report_figures.time_axis(1000))
   assert len(figure["data"][-1]["x"]) == 500 and figure["data"][-1]["customdata"][-1] == 999
+
+
+@pytest.mark.parametrize(("low", "high"), [
+  (-math.inf, 0.6), (0.4, math.inf), (math.nan, math.nan), (None, 0.6), (0.4, None), (None, None)])
+def test_bands_have_finite_bounds(low, high):
+  rows = [Row(1.0, 1, "score/eval/x", 0.5, 0.4, 0.6), Row(2.0, 2, "score/eval/x", 0.5, low, high)]
+  data = report_figures.score(rows, [], rows[1:], report_figures.time_axis(2))["data"]
+  bands = [trace for trace in data if "fill" in trace]
+  assert [list(trace["x"]) for trace in bands] == [[1.0]]  # none of the initial weights
+  assert [trace["y"] for trace in data[-1:]] == [[0.5, 0.5]]
+  assert "stroke-opacity" not in report_figures.interval_svg(None, None, rows[1])
 
 
 def test_running_mean_equals_numpy_and_skips_gaps():

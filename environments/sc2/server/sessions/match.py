@@ -243,7 +243,10 @@ class ServerMatch:
       raise Refused("Game has already ended")
     seat, response = self.seats[player], sc_pb.ResponseAction()
     for action in request.actions:
-      result, ability = interface_actions.perform(self.game, seat, action)
+      with seat.acting():
+        if seat.selected and not action.HasField("action_raw"):
+          interface_actions.drop_unlisted(self.game, seat)
+        result, ability = interface_actions.perform(self.game, seat, action)
       response.result.append(result)  # type: ignore[arg-type]
       if action.HasField("action_chat"):
         self._chat(player, action.action_chat)
@@ -307,6 +310,9 @@ class ServerMatch:
       "battlefield": dataclasses.asdict(self.setup.battlefield), "loops": self.loop,
       "players": [base64.b64encode(info.SerializeToString()).decode()
                   for info in self.player_info()],
+      "interfaces": [base64.b64encode(
+        self.seats[player].options.SerializeToString() if player in self.seats else b"").decode()
+        for player in range(len(self.setup.players))],
       "results": [int(result.result) for result in self.results()]}, self._entries,
       self.game.world.size)
 

@@ -1,6 +1,6 @@
 """Matches with an observer, who sees one player's view or everything."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.sessions.match import MatchSetup, Refused, ServerMatch
@@ -14,7 +14,7 @@ class Observed(ServerMatch):
   """A match that advances at its observer's requests, which cannot change the game."""
 
   def __init__(self, setup: MatchSetup, races: tuple[int, int], options: sc_pb.InterfaceOptions,
-               observed: int, wait_seconds: float, names: Mapping[int, str] | None = None):
+               observed: int, wait_seconds: float, participants: Iterable[ServerSeat] = ()):
     """Starts the game.
 
     Args:
@@ -23,13 +23,12 @@ class Observed(ServerMatch):
       options: the observer's interface.
       observed: id of the player whose view is shown, or `ALL`.
       wait_seconds: for a game loop in real time.
-      names: of the participants, by player; none in a game of computer players.
+      participants: seats whose options are the observer's; none in a game of computer players.
     """
     self._everything, self.viewer = observed == ALL, max(0, observed - 1)
-    named = names or {}
-    seats = [ServerSeat(player, options, named.get(player, ""))
-             for player in sorted({self.viewer, *named})]
-    super().__init__(setup, races, seats, wait_seconds)
+    seats = {self.viewer: ServerSeat(self.viewer, options),
+             **{seat.player: seat for seat in participants}}
+    super().__init__(setup, races, [seats[player] for player in sorted(seats)], wait_seconds)
     self._targets = {self.viewer: 0}
 
   async def answer(self, player: int, request: sc_pb.Request) -> sc_pb.Response:

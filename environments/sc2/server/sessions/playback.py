@@ -2,14 +2,17 @@
 
 import asyncio
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.sc2.server.sessions import recordings
+from starleague.environments.sc2.server.sessions.join_checks import resolution_problem
 from starleague.environments.sc2.server.sessions.match import MatchSetup
 from starleague.environments.sc2.server.sessions.observing import Observed
 from starleague.environments.sc2.server.sessions.setups import make_bots
+from starleague.environments.sc2.server.views.seats import ServerSeat
 
 
 async def check_rules(settings: dict[str, Any]) -> None:
@@ -51,10 +54,15 @@ class Playback(Observed):
     self._recorded = [(loop, player, sc_pb.Request.FromString(data))
                       for loop, player, data in recording.entries]
     self._number = 0
-    acting = {player: info.player_name for player, info in enumerate(infos)
-              if info.type == sc_pb.Participant}
-    if not {player for _, player, _ in self._recorded} <= acting.keys():
+    interfaces = _interfaces(settings, len(infos))
+    acting = [ServerSeat(player, request.options, info.player_name, recorded=interfaces[player])
+              for player, info in enumerate(infos) if info.type == sc_pb.Participant]
+    if not {player for _, player, _ in self._recorded} <= {seat.player for seat in acting}:
       raise ValueError("a player that is no participant has requests")
+    for loop, player, recorded in self._recorded:
+      if interfaces[player] is None and _needs_interface(recorded):
+        raise ValueError(f"interfaces: expected those of the participants, found none; the request "
+                         f"of game loop {loop} depends on them: record the game again")
     self._end = int(settings["loops"])
     self._results = [int(x) for x in settings["results"]] or [sc_pb.Undecided] * len(infos)
     super().__init__(
@@ -90,6 +98,27 @@ class Playback(Observed):
       if not super().over:
         self.perform(player, recorded)
     super()._play(target)
+
+
+def _interfaces(settings: dict[str, Any],
+                players: int) -> Sequence[sc_pb.InterfaceOptions | None]:
+  """Returns the players' recorded interfaces; None each in files that lack them."""
+  if "interfaces" not in settings:
+    return [None] * players
+  found = [sc_pb.InterfaceOptions.FromString(base64.b64decode(text))
+           for text in settings["interfaces"]]
+  if len(found) != players:
+    raise ValueError(f"interfaces: expected {players}, found {len(found)}")
+  for options in found:
+    if (problem := resolution_problem(options)) is not None:
+      raise ValueError(f"interfaces: {problem}")
+  return found
+
+
+def _needs_interface(request: sc_pb.Request) -> bool:
+  """Whether a request selects, or names cells: raw commands are the same in each interface."""
+  return any(action.HasField("action_feature_layer") or action.HasField("action_ui")
+             for action in request.action.actions)
 
 
 def _setup(settings: dict[str, Any], infos: list[sc_pb.PlayerInfo],

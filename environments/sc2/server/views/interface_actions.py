@@ -33,6 +33,15 @@ def make_view(game: Game, seat: ServerSeat) -> View:
   return View(game, game.frame(), seat.player, frozenset(seat.selected), seat.screen())
 
 
+def drop_unlisted(game: Game, seat: ServerSeat) -> None:
+  """Takes units that are not listed any more, such as dead ones, out of the selection.
+
+  Called before actions, not in observations: those of a playback come at other loops.
+  """
+  listed = {unit.tag for unit in raw_units.make_units(make_view(game, seat))}
+  seat.selected = [tag for tag in seat.selected if tag in listed]
+
+
 def perform(game: Game, seat: ServerSeat, action: sc_pb.Action) -> tuple[int, int]:
   """Performs an action and returns its ActionResult and the ability concerned, 0 for none."""
   if action.HasField("action_raw"):

@@ -52,11 +52,12 @@ def observe(game: Game, seat: ServerSeat, loop: int,
     reveal: whether there is no fog of war.
   """
   scene = _scene(game, seat, reveal)
-  seat.selected = [tag for tag in seat.selected if tag in scene.units]
+  selected = [tag for tag in seat.selected if tag in scene.units]
   events = seat.look(loop)
   observation = sc_pb.Observation(
     game_loop=loop, player_common=scene.common, alerts=sorted(set(events.get("alert", []))),
-    abilities=_selected_abilities(game, seat), ui_data=_panels(seat, scene.units, game))
+    abilities=_selected_abilities(game, seat.player, selected),
+    ui_data=_panels(seat, selected, scene.units, game))
   if seat.options.score:
     observation.score.CopyFrom(scene.score)
   if scene.raw is not None:
@@ -179,11 +180,12 @@ def _effects(view: View) -> Iterator[raw_pb.Effect]:
       radius=constants.SCAN_RADIUS * view.game.rules.tier.sight_scale)
 
 
-def _selected_abilities(game: Game, seat: ServerSeat) -> list[common_pb.AvailableAbility]:
+def _selected_abilities(game: Game, player: int,
+                        selected: list[int]) -> list[common_pb.AvailableAbility]:
   """Returns the abilities of the selected units, each once."""
   found: dict[tuple[int, bool], common_pb.AvailableAbility] = {}
-  selected = seat.selected[:_MOST_PANEL_UNITS]
-  for listed in possible.unit_abilities(game, seat.player, selected) if selected else ():
+  shown = selected[:_MOST_PANEL_UNITS]
+  for listed in possible.unit_abilities(game, player, shown) if shown else ():
     for ability in listed:
       found[ability.ability_id, ability.requires_point] = ability
   return list(found.values())
@@ -207,16 +209,17 @@ def _passenger_info(unit: raw_pb.PassengerUnit, rules: tables.Rules) -> ui_pb.Un
     max_energy=int(unit.energy_max))
 
 
-def _panels(seat: ServerSeat, present: dict[int, raw_pb.Unit], game: Game) -> ui_pb.ObservationUI:
+def _panels(seat: ServerSeat, tags: list[int], present: dict[int, raw_pb.Unit],
+            game: Game) -> ui_pb.ObservationUI:
   """The panel of the selection, and the control groups."""
   groups = []
-  for index, tags in sorted(seat.groups.items()):
-    alive = [present[tag] for tag in tags if tag in present]
+  for index, group in sorted(seat.groups.items()):
+    alive = [present[tag] for tag in group if tag in present]
     if alive:
       groups.append(ui_pb.ControlGroup(
         control_group_index=index, leader_unit_type=alive[0].unit_type, count=len(alive)))
   panel = ui_pb.ObservationUI(groups=groups)
-  selected = [present[tag] for tag in seat.selected]
+  selected = [present[tag] for tag in tags]
   if len(selected) > 1:
     panel.multi.units.extend(_unit_info(unit) for unit in selected[:_MOST_PANEL_UNITS])
   elif selected:

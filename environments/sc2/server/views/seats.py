@@ -1,6 +1,8 @@
 """A participant's seat: interface, camera, selection, events since its last observation."""
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 from starleague.environments.sc2.protocol import sc_pb
@@ -15,12 +17,13 @@ class ServerSeat:
   """A participant's interface, camera, selection and events."""
 
   player: int  # 0 or 1; its id in the API is one more
-  options: sc_pb.InterfaceOptions
+  options: sc_pb.InterfaceOptions  # of observations, and of requests
   name: str = ""
   camera: tuple[float, float] = (0.0, 0.0)  # world position of its middle
   selected: list[int] = dataclasses.field(default_factory=list)  # tags
   groups: dict[int, list[int]] = dataclasses.field(default_factory=dict)  # control groups: tags
   controls_enemy: bool = False  # by a debug request
+  recorded: sc_pb.InterfaceOptions | None = None  # of the requests in playback, if known
   scene: Any = None  # the last `response_observation.Scene`
   _events: list[tuple[int, str, Any]] = dataclasses.field(default_factory=list)
   _looked: int = -1  # game loop of the last observation
@@ -52,6 +55,16 @@ class ServerSeat:
         found.setdefault(kind, []).append(value)
     self._events = [event for event in self._events if event[0] > loop or event[1] in _OF_STATE]
     return found
+
+  @contextlib.contextmanager
+  def acting(self) -> Iterator[None]:
+    """Uses the interface of the participant's requests meanwhile: cells depend on it."""
+    shown = self.options
+    self.options = shown if self.recorded is None else self.recorded
+    try:
+      yield
+    finally:
+      self.options = shown
 
   def view_size(self) -> tuple[float, float]:
     """Width and height of the camera's view, world units."""

@@ -5,14 +5,16 @@ import dataclasses
 
 import pytest
 
+from starleague.agent import config as agent_config
 from starleague.common import mpq
+from starleague.environments.sc2.client import setup_requests
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.sessions import recordings
 from starleague.environments.skirmish.games import exact
 from tests.environments.sc2.server import play
 
-ATTACK, MARINE, SCV = 23, 48, 45
+ATTACK, MOVE, GATHER, MARINE, SCV = 23, 16, 295, 48, 45
 PLAYER = base64.b64encode(
   sc_pb.PlayerInfo(type=sc_pb.Participant, race_actual=1).SerializeToString()).decode()
 SETTINGS = {"version": "", "map": "", "seed": 2, "loops": 9, "players": [PLAYER], "results": [],
@@ -126,6 +128,109 @@ def test_a_replay_takes_no_commands(game):
 
   assert play.run(script) == [[f"{kind} is not possible for an observer"]
                          for kind in ("action", "debug", "save_replay")]
+
+
+def on_screen(**action):
+  return sc_pb.Action(action_feature_layer=action)
+
+
+def pick(index):
+  return sc_pb.Action(action_ui={"multi_panel": {"type": "SingleSelect", "unit_index": index}})
+
+
+async def act(session, *actions):
+  answer = await play.ask(session, action=sc_pb.RequestAction(actions=actions))
+  return list(answer.action.result)
+
+
+@pytest.fixture(scope="module")
+def screen_game():
+  """The file of a game that is played by the screen, and its units every `LOOPS`."""
+  async def script(session):
+    await play.start(session, options=play.interface(84, 64))
+    first = await play.step(session)
+    whole = {"selection_screen_coord": [{"p0": {"x": 0, "y": 0}, "p1": {"x": 83, "y": 83}}]}
+    assert await act(session, on_screen(unit_selection_rect=whole)) == [1]
+    listed = [unit.tag for unit in play.units_of(first, SCV)]
+    await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"kill_unit": {"tag": listed[:1]}}]))
+    seen, last = await watch(session, 1)
+    assert len(last.observation.observation.ui_data.multi.units) == len(listed) - 1 == 3
+    assert await act(session, pick(1), on_screen(unit_command={
+      "ability_id": MOVE, "target_screen_coord": {"x": 70, "y": 70}})) == [1, 1]
+    found, _ = await watch(session, 8)
+    data = (await play.ask(session, save_replay=sc_pb.RequestSaveReplay())).save_replay.data
+    return data, [look[1] for look in seen + found]
+
+  return play.run(script)
+
+
+def test_a_game_by_the_screen_is_the_same_for_every_interface(screen_game):
+  """The last interface is that of `record_replays`, which observes both players.
+
+  Nobody observes the acting player then: its selection loses the dead all the same.
+  """
+  data, seen = screen_game
+  interfaces = [play.interface(84, 64), play.interface(), play.interface(32, 24),
+                setup_requests.interface(agent_config.mini())]
+
+  async def script(session):
+    found, sizes = [], []
+    for options in interfaces:
+      await play.ask(session, start_replay=replay(data, 1, options))
+      await play.ask(session, step=sc_pb.RequestStep(count=8))
+      looks, last = await watch(session, len(seen))
+      found.append([look[1] for look in looks])
+      size = last.observation.observation.feature_layer_data.renders.unit_type.size
+      sizes.append((size.x, size.y))
+    await play.ask(session, start_replay=replay(data, 2, interfaces[-1]))
+    await play.ask(session, step=sc_pb.RequestStep(count=8 + LOOPS * len(seen)))
+    other = await play.ask(session, observation=sc_pb.RequestObservation(disable_fog=True))
+    return found, sizes, places(shown(other)[1], raw_pb.Enemy)
+
+  def places(units, alliance):
+    return {unit[0]: unit[3:5] for unit in units if unit[1:3] == (alliance, SCV)}
+
+  found, sizes, other = play.run(script)
+  assert found == [seen] * 4
+  assert sizes == [(84, 84), (0, 0), (32, 32), (1, 1)]  # the observer's own
+  assert other == places(seen[-1], raw_pb.Self) and len(other) == 3
+  orders = [unit[6] for unit in seen[3] if unit[1:3] == (raw_pb.Self, SCV)]
+  assert orders == [[GATHER], [MOVE], [GATHER]]  # of the living, the one that `pick` has chosen
+
+
+@pytest.mark.parametrize("entries, refused", [
+  ([(3, 0, play.command(ATTACK, 1))], False),
+  ([(3, 0, sc_pb.RequestAction(actions=[pick(1)]))], True),
+  ([(3, 0, sc_pb.RequestAction(actions=[on_screen(camera_move={})]))], True)])
+def test_files_without_interfaces_play_raw_commands_only(entries, refused):
+  settings = {**SETTINGS}
+  requests = [(loop, player, sc_pb.Request(action=action).SerializeToString())
+              for loop, player, action in entries]
+
+  async def script(session):
+    return (await play.ask(session, start_replay=replay(archive(settings, requests), 1))
+            ).start_replay
+
+  answer = play.run(script)
+  assert answer.HasField("error") == refused
+  assert answer.error_details == refused * (
+    "interfaces: expected those of the participants, found none; the request of game loop 3 "
+    "depends on them: record the game again")
+
+
+@pytest.mark.parametrize("interfaces, message", [
+  ([], "interfaces: expected 1, found 0"),
+  ([play.interface(9999, 64)], "interfaces: resolution: expected 0 to 1024")])
+def test_recorded_interfaces_are_checked(interfaces, message):
+  recorded = [base64.b64encode(each.SerializeToString()).decode() for each in interfaces]
+
+  async def script(session):
+    data = archive(SETTINGS | {"interfaces": recorded}, [])
+    return (await play.ask(session, start_replay=replay(data, 1))).start_replay
+
+  answer = play.run(script)
+  assert answer.error == sc_pb.ResponseStartReplay.InvalidReplayData
+  assert answer.error_details == message
 
 
 def archive(settings, entries):

@@ -151,35 +151,33 @@ def test_taps_select_and_command(served, tmp_path):
 # Two units of a control group die, and a new one gets the tag of the first; into the title: the
 # units that the group's key selects before, between and after.
 _GROUPS = """<script>
-const waiting = setInterval(() => {
-  if (!frame) return;
-  clearInterval(waiting);
-  const first = frame, [one, two, three] = own();
-  const others = first.rows.filter(({tag}) => tag !== one.tag && tag !== two.tag);
-  const key = ctrlKey => pressedKey(
-    {key: "1", code: "Digit1", ctrlKey, preventDefault() {}});
-  const recall = rows => {
-    take({...first, rows});
-    select([]);
-    key(false);
-    return selected.map(tag => [one, two, three].findIndex(row => row.tag === tag));
-  };
-  select([one.tag, two.tag, three.tag]);
-  key(true);
-  document.title = "found=" + JSON.stringify([
-    recall(first.rows), recall(others), recall([...others, one])]);
-  post("/control", {leave: true});  // else the page would wait for frames
-}, 50);
+take(FRAME);
+const {rows} = frame, [one, two, three] = own();
+const key = ctrlKey => pressedKey({key: "1", code: "Digit1", ctrlKey, preventDefault() {}});
+function recall(rows) {
+  take({...frame, rows});
+  select([]);
+  key(false);
+  return selected.map(tag => [one, two, three].findIndex(row => row.tag === tag));
+}
+const others = rows.filter(({tag}) => tag !== one.tag && tag !== two.tag);
+select([one.tag, two.tag, three.tag]);
+key(true);
+document.title = "found=" + JSON.stringify([
+  recall(rows), recall(others), recall([...others, one])]);
 </script></body>"""
 
 
 @pytest.mark.slow
 @needs_browser
-def test_the_dead_leave_their_control_groups(served, tmp_path):
+def test_the_dead_leave_their_control_groups(begun, tmp_path):
   """The tag of a dead unit may be that of a new one."""
-  _, client = served
-  client.server.page = client.server.page.replace(b"</body>", _GROUPS.encode())
-  dom = dump(f"http://127.0.0.1:{client.address[1]}/", tmp_path / "profile", budget=30_000)
+  frame = view.page_frame(RULES, begun[1]) | {
+    "index": 0, "over": None, "paused": False, "speed": 1, "message": ""}
+  page = server.render_page(view.page_setup(RULES, begun[1], ("me", "L5")))
+  path = tmp_path / "page.html"
+  path.write_text(page.replace("</body>", _GROUPS.replace("FRAME", json.dumps(frame))))
+  dom = dump(path.as_uri(), tmp_path / "profile")
   assert json.loads(re.search(r"<title>found=(.*?)</title>", dom)[1]) == [[0, 1, 2], [2], [2]]
 
 

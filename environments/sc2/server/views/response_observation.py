@@ -57,7 +57,7 @@ def observe(game: Game, seat: ServerSeat, loop: int,
   observation = sc_pb.Observation(
     game_loop=loop, player_common=scene.common, alerts=sorted(set(events.get("alert", []))),
     abilities=_selected_abilities(game, seat.player, selected),
-    ui_data=_panels(seat, selected, scene.units, game))
+    ui_data=_panels(seat, scene.units, game))
   if seat.options.score:
     observation.score.CopyFrom(scene.score)
   if scene.raw is not None:
@@ -209,17 +209,16 @@ def _passenger_info(unit: raw_pb.PassengerUnit, rules: tables.Rules) -> ui_pb.Un
     max_energy=int(unit.energy_max))
 
 
-def _panels(seat: ServerSeat, tags: list[int], present: dict[int, raw_pb.Unit],
-            game: Game) -> ui_pb.ObservationUI:
+def _panels(seat: ServerSeat, present: dict[int, raw_pb.Unit], game: Game) -> ui_pb.ObservationUI:
   """The panel of the selection, and the control groups."""
   groups = []
-  for index, group in sorted(seat.groups.items()):
-    alive = [present[tag] for tag in group if tag in present]
+  for index, tags in sorted(seat.groups.items()):
+    alive = [present[tag] for tag in tags if tag in present]
     if alive:
       groups.append(ui_pb.ControlGroup(
         control_group_index=index, leader_unit_type=alive[0].unit_type, count=len(alive)))
   panel = ui_pb.ObservationUI(groups=groups)
-  selected = [present[tag] for tag in tags]
+  selected = [present[tag] for tag in seat.selected if tag in present]
   if len(selected) > 1:
     panel.multi.units.extend(_unit_info(unit) for unit in selected[:_MOST_PANEL_UNITS])
   elif selected:

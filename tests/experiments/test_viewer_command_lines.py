@@ -44,7 +44,7 @@ CASES = {
     (["--play", "L7", "rusher"], "player 'rusher': expected one of .* in tier default"),
     ([*L7, "--tier", "huge"], "tier 'huge' does not exist; expected one of mini, default, large"),
     ([*L7, "--races", "zerg,orc"], "race 'orc': expected one of terran, protoss, zerg.*default"),
-    ([*L7, "--races", "zerg"], "races: expected 2, found 1"),
+    ([*L7, "--races", "zerg"], "--races: expected two, found zerg"),
     ([*L7, "--map", "moon"], "map 'moon': expected one of open, ramps, river.*"),
     ([*L7, "--seed", "-1"], "flag --seed=-1: .*" + HELP),
     ([*L7, "--seed", "4294967296"], "flag --seed=4294967296: .*" + HELP),

@@ -115,7 +115,7 @@ def test_games_of_a_preset_with_other_sizes_are_refused_at_once(folder, tmp_path
   before = dataclasses.replace(MINI, max_entities=65)
   other = recorded_games.write(tmp_path / "before", before, [5, 7])
   for path in (other, f"{folder},{other}"):
-    with pytest.raises(files.GamesError, match="column 'int16' of game .*: expected 6 steps of .* "
+    with pytest.raises(files.GamesError, match="column 'int16', row .*: expected 6 steps of .* "
                        "record again"):
       imitation_setup.read_games(path, imitation_options())
 

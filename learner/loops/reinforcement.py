@@ -91,8 +91,8 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
     left = max(0, options.updates - step) if options.updates else None
     for batch, share in hosts.agreed(
         itertools.islice(batches, left), done, learner.update.make_vote()):
-      if reinforcement_setup.stage_at(options, share) > learner.stage:
-        learner = reinforcement_setup.begin_stage(learner, state, share, agent, options, process)
+      if (stage := reinforcement_setup.stage_at(options, share)) > learner.stage:
+        learner = reinforcement_setup.begin_stage(learner, state, stage, agent, process.run_dir)
         save(now=True)
       rate = reinforcement_setup.learning_rate(options, share)
       state = train_state.with_learning_rate(state, rate)

@@ -17,7 +17,7 @@ from starleague.agent.config import AgentConfig
 from starleague.common import errors, files, run_files
 from starleague.data import checkpoints, wire
 from starleague.learner import flat, guard, objective, train_state, update, warm_up
-from starleague.learner.loops.options import LearnerProcess, LearningAgent, ReinforcementOptions
+from starleague.learner.loops.options import LearningAgent, ReinforcementOptions
 from starleague.learner.weights import Factors
 
 NO_CHANGE = Factors(*[np.ones((), np.float32)] * len(Factors._fields))
@@ -158,8 +158,8 @@ def _stage_path(run_dir: pathlib.Path, stage: int) -> pathlib.Path:
   return run_dir / run_files.STAGES / str(stage)
 
 
-def begin_stage(learner: Learner, state: train_state.TrainState, done: float, agent: LearningAgent,
-                options: ReinforcementOptions, process: LearnerProcess) -> Learner:
+def begin_stage(learner: Learner, state: train_state.TrainState, stage: int, agent: LearningAgent,
+                run_dir: pathlib.Path) -> Learner:
   """Returns the learner in another stage: the agent itself becomes its teacher.
 
   The first host saves these weights. If it is killed before the next checkpoint, the stage begins
@@ -168,13 +168,11 @@ def begin_stage(learner: Learner, state: train_state.TrainState, done: float, ag
   Args:
     learner: of the stage before.
     state: its newest state.
-    done: the share of the training that is over.
+    stage: the number of the new stage.
     agent: that learns.
-    options: of the learner.
-    process: its place in the run.
+    run_dir: the run's directory.
   """
-  stage, params = stage_at(options, done), update.unreplicate(state.params)
-  path = _stage_path(process.run_dir, stage)
+  params, path = update.unreplicate(state.params), _stage_path(run_dir, stage)
   if jax.process_index() == 0:
     if path.exists():
       shutil.rmtree(path)

@@ -128,8 +128,8 @@ def test_the_learning_rate_falls_with_the_share_of_updates(tmp_path, monkeypatch
 def test_a_stage_begins_with_another_teacher_and_is_saved(tmp_path, monkeypatch, calls):
   """Update 3 of 8 is in the first half. Votes precede updates: the second half begins after 5."""
   setup = reinforcement.reinforcement_setup
-  monkeypatch.setattr(setup, "begin_stage", lambda learner, state, done, *_: learner._replace(
-    teacher=f"update {state.step}", stage=setup.stage_at(_[1], done)))
+  monkeypatch.setattr(setup, "begin_stage", lambda learner, state, stage, *_: learner._replace(
+    teacher=f"update {state.step}", stage=stage))
   learn(tmp_path, monkeypatch, range(10), updates=8, stages=2)
   assert [(batch, teacher) for _, batch, teacher, _ in named(calls, "update")] == [
     (0, "teacher"), (1, "teacher"), (2, "update 5"), (3, "update 5"), (4, "update 5")]

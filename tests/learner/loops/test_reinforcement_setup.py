@@ -18,7 +18,7 @@ from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
 from starleague.learner import train_state, update
 from starleague.learner.loops import reinforcement_setup
-from starleague.learner.loops.options import LearnerProcess, LearningAgent
+from starleague.learner.loops.options import LearningAgent
 from tests.learner.loops.options import reinforcement_options
 
 
@@ -54,8 +54,7 @@ def test_a_stage_has_the_agent_as_teacher_also_after_a_restart(tmp_path):
     host = update.unreplicate(learner.state)._replace(
       params={"head": {"w": np.full(3, value, np.float32)}})
     begun = reinforcement_setup.begin_stage(
-      learner, learner.update.replicate(host), 0.6, agent, options,
-      LearnerProcess(tmp_path, "", 0.0))
+      learner, learner.update.replicate(host), 1, agent, tmp_path)
     assert (begun.stage, teacher_of(begun)) == (1, [value] * 3)
     again, saved = resumed()
     assert (again.stage, teacher_of(again)) == (0, [0.0] * 3)

@@ -237,8 +237,8 @@ def _learner() -> dict:
     "accumulate": 1,  # parts of a device's share, processed in turn: less memory
     "learning_rate": 4e-4,  # of Adam, at the start
     "final_rate": 0.1,  # final over initial learning rate, linear; a league's rate is constant
-    # Equal parts of training by `train`. Each begins again with the initial learning rate, and
-    # with the agent itself as its teacher.
+    # Equal parts of training by `train`. Each later one begins again with the initial learning
+    # rate, and with the agent itself as its teacher.
     "stages": 1,
     "b1": 0.0,  # decay of Adam's first moment
     "b2": 0.99,  # decay of Adam's second moment

@@ -82,7 +82,7 @@ def main() -> None:
   games, start = run_flags.GAMES.value or 1000, time.monotonic()
   with bar.Bar("demonstrations", games, "games") as shown:
     def report(written: files.Description) -> None:
-      detail = f"{count(written.decisions)} decisions"
+      detail = f"{'student, ' if _STUDENT.value else ''}{count(written.decisions)} decisions"
       shown.update(written.games, detail)
       if run_dir is not None:
         progress.write(run_dir, progress.Progress(

@@ -15,7 +15,8 @@ from absl import flags
 
 from starleague.experiments.run.config import config_flags, entry
 from starleague.experiments.run.config import flags as run_flags
-from starleague.experiments.run.processes import process_runner, supervision
+from starleague.experiments.run.processes import imitation_checks, process_runner, supervision
+from starleague.learner.loops.imitation_setup import Recorded
 
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
@@ -28,7 +29,7 @@ def main() -> None:
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
   try:
     config, dataset = _CONFIG.value(), pathlib.Path(run_flags.given(run_flags.DATASET))
-    supervision.check_imitation(config, dataset, run_dir)
+    imitation_checks.check_imitation(config, Recorded(dataset), run_dir)
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir)
       supervision.supervise(config, run_dir, dataset)

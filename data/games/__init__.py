@@ -1,6 +1,6 @@
 """Datasets of whole games, as Parquet files: read in order, slot by slot."""
 
-from starleague.data.games.files import GamesError
+from starleague.data.games.files import STUDENT, GamesError
 from starleague.data.games.reading import (
   GamesDataset,
   in_order,
@@ -12,4 +12,5 @@ from starleague.data.games.reading import (
 )
 
 __all__ = [
-  "GamesDataset", "GamesError", "in_order", "library", "num_batches", "read", "split", "steps"]
+  "STUDENT", "GamesDataset", "GamesError", "in_order", "library", "num_batches", "read", "split",
+  "steps"]

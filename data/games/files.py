@@ -27,6 +27,7 @@ from starleague.common.errors import UserError
 from starleague.data import wire
 
 MANIFEST = "games.json"
+STUDENT = "student"  # name of an agent whose games are recorded
 LOCK = ".lock"  # held by the writer of the folder
 _LEFTOVERS = (".part-", f".{MANIFEST}-")  # prefixes of files that a killed writer leaves
 SCHEMA = 1

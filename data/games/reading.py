@@ -188,7 +188,8 @@ def _named(file: Path) -> Iterator[None]:
     raise GamesError(f"{file} is not a part of a dataset of games: {reason}") from error
 
 
-def split(games: GamesDataset, share: float) -> tuple[np.ndarray, np.ndarray]:
+def split(games: GamesDataset, share: float,
+          later: int | None = None) -> tuple[np.ndarray, np.ndarray]:
   """Splits a dataset by game: both sides of a game are on the same side of the split.
 
   The choice depends only on the numbers of the games.
@@ -196,6 +197,8 @@ def split(games: GamesDataset, share: float) -> tuple[np.ndarray, np.ndarray]:
   Args:
     games: the dataset.
     share: of the games that are held out, 0 to 1; at least one game if it is above 0.
+    later: number of the first game that was added later. The games before it are split as they
+      were without the others, which are split apart. None: there is none.
 
   Returns:
     Training rows and held-out rows, indices of `games.episodes`.
@@ -203,10 +206,15 @@ def split(games: GamesDataset, share: float) -> tuple[np.ndarray, np.ndarray]:
   if not 0.0 <= share <= 1.0:
     raise ValueError(f"share: expected 0 to 1, found {share}.")
   numbers = np.unique(games.episodes.game)
-  count = max(round(share * len(numbers)), 1) if share > 0 else 0
-  chosen = numbers[np.argsort(_mixed(numbers), kind="stable")[:count]]
-  held_out = np.isin(games.episodes.game, chosen)
+  parts = [numbers] if later is None else [numbers[numbers < later], numbers[numbers >= later]]
+  held_out = np.isin(games.episodes.game, np.concatenate([_chosen(part, share) for part in parts]))
   return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def _chosen(numbers: np.ndarray, share: float) -> np.ndarray:
+  """Returns the numbers of the games that are held out."""
+  count = max(round(share * len(numbers)), 1) if share > 0 else 0
+  return numbers[np.argsort(_mixed(numbers), kind="stable")[:count]]
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:

@@ -106,6 +106,10 @@ def _demonstrations() -> dict:
     "players": "demo_2000,demo_6000,demo_7000",  # of recorded games, in all pairs
     "opponents": "",  # opponents that each of them meets instead; empty: one another
     "games": 800,  # recorded games
+    # Games in which the imitator plays and the players label its states, for a phase of imitation
+    # of all games; 0: none.
+    "labels": 0,
+    "labels_share": 0.3,  # of the imitator's decisions in these games that its teacher takes
   }
 
 
@@ -201,6 +205,10 @@ def _imitation() -> dict:
     # The first of the two limits that is reached ends a phase.
     "seconds": 300.0,  # duration of imitation; 0: no limit
     "epochs": 0,  # epochs of imitation; 0: no limit
+    # The phase of all games after those with labels (`demonstrations.labels`).
+    "labels_learning_rate": 1e-3,  # of Adam, in this phase
+    "labels_seconds": 100.0,  # duration of this phase; 0: no limit
+    "labels_epochs": 0,  # epochs of this phase; 0: no limit
     # Fine-tuning on good winners; left out if both limits are 0.
     "fine_tune_mmr": 6000,  # least MMR of the winners to fine-tune on, which also give z
     "fine_tune_learning_rate": 3e-4,  # of Adam, in fine-tuning

@@ -30,6 +30,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
       "unroll_length": 32,
       "learning_rate": 2e-3,
       "seconds": 2 * 3600.0,
+      "labels_seconds": 2400.0,
       "fine_tune_learning_rate": 2e-4,
       "fine_tune_seconds": 600.0,
       "evaluate_interval_s": 600.0,

@@ -13,14 +13,14 @@ from starleague.data import checkpoints, games, wire
 from starleague.data.games import ordering
 from starleague.learner import guard, prefetch, supervised, train_state, update
 from starleague.learner.loops import imitation_setup
-from starleague.learner.loops.imitation_setup import Phase, Position, Saved
+from starleague.learner.loops.imitation_setup import Phase, Position, Recorded, Saved
 from starleague.learner.loops.metrics_log import MetricsLog
 from starleague.learner.loops.options import ImitationOptions, LearningAgent
 
 
 def imitate(agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Path,
-            dataset: pathlib.Path, origin: float) -> bool:
-  """Imitates the players of a dataset until the limits of all phases, or until it is stopped.
+            recorded: Recorded, origin: float) -> bool:
+  """Imitates the players of recorded games until the limits of all phases, or until it is stopped.
 
   The parameters of lowest held-out loss in the last phase are the run's `run_files.IMITATED`.
 
@@ -28,23 +28,23 @@ def imitate(agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Pa
     agent: that learns.
     options: of the imitation.
     run_dir: the run's directory.
-    dataset: recorded games, see `data.games`.
+    recorded: the games.
     origin: start of the run, in Unix seconds.
 
   Returns:
     Whether imitation is complete.
 
   Raises:
-    GamesError, UserError: the dataset does not fit the run.
+    GamesError, UserError: the games do not fit the run.
   """
   stopping.end_at_once()  # nothing to save before the first update
-  data = imitation_setup.read_games(dataset, options)
-  imitation_setup.check_dataset(run_dir / run_files.IMITATION, data)
-  phases = imitation_setup.make_phases(options, data)
-  imitation_setup.make_library(options, data).save(run_dir / run_files.LIBRARY)
+  data, labelled = imitation_setup.read_recorded(recorded, options, run_dir)
+  phases = imitation_setup.make_phases(options, data, labelled)
+  imitation_setup.make_library(options, data, labelled).save(run_dir / run_files.LIBRARY)
   imitator = Imitator(agent, options, run_dir, data, origin)
+  first = max(imitator.position.phase, int(labelled is not None))
   with imitator.log:
-    for number in range(imitator.position.phase, len(phases)):
+    for number in range(first, 1 if recorded.first_alone else len(phases)):
       if not imitator.run(number, phases[number]):
         return False
   return True

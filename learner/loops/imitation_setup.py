@@ -46,6 +46,14 @@ class Position(NamedTuple):
   dataset: str = ""  # digest of the games, set when it is saved; empty in earlier versions
 
 
+class Recorded(NamedTuple):
+  """The games that a run imitates: folders of `data.games`."""
+
+  dataset: pathlib.Path
+  labels: pathlib.Path | None = None  # of games in which the imitator of the first phase played
+  first_alone: bool = False  # only the first phase is learnt: its imitator will play these games
+
+
 class Identified(Protocol):
   """A dataset that is open."""
 
@@ -125,17 +133,30 @@ def learning_rate(phase: Phase, done: float, warm_up: float, final: float) -> fl
   return phase.learning_rate * (1.0 - (1.0 - final) * fallen)
 
 
-def make_phases(options: ImitationOptions, data: games.GamesDataset) -> list[Phase]:
-  """Returns the main phase and, where it has a limit, the fine-tuning on winners of high MMR.
+def make_phases(options: ImitationOptions, data: games.GamesDataset,
+                labelled: int | None = None) -> list[Phase]:
+  """Returns the phases: one of all games and, where it has a limit, one of winners of high MMR.
+
+  Args:
+    options: of the imitation.
+    data: its games.
+    labelled: number of the first game in which the imitator of the first phase played. A second
+      phase learns all games; the phases after it learn the labels too. None: there is none.
 
   Raises:
     UserError: a phase has no games to learn, or none to measure.
   """
   chosen = named(options, data)
-  learnt, held_out = (rows[chosen[rows]] for rows in games.split(data, options.held_out))
+  if labelled is not None:
+    chosen = chosen | (data.episodes.name == games.STUDENT)
+  learnt, held_out = (rows[chosen[rows]] for rows in games.split(data, options.held_out, labelled))
   phases = [Phase(
-    "imitation", learnt, held_out, options.learning_rate, options.seconds,
-    options.epochs)]
+    "imitation", learnt, held_out, options.learning_rate, options.seconds, options.epochs)]
+  if labelled is not None:
+    first = data.episodes.game < labelled
+    phases = [phases[0]._replace(rows=learnt[first[learnt]], held_out=held_out[first[held_out]]),
+              Phase("labels", learnt, held_out, options.labels_learning_rate,
+                    options.labels_seconds, options.labels_epochs)]
   if options.fine_tune_seconds or options.fine_tune_epochs:
     best = winners_of(options, data)
     phases.append(Phase(
@@ -151,12 +172,13 @@ def make_phases(options: ImitationOptions, data: games.GamesDataset) -> list[Pha
   return phases
 
 
-def make_library(options: ImitationOptions, data: games.GamesDataset) -> StatisticsLibrary:
+def make_library(options: ImitationOptions, data: games.GamesDataset,
+                 labelled: int | None = None) -> StatisticsLibrary:
   """Returns the z of the winners of high MMR, for training games; not those that measure.
 
   Games that a student played without z are left out.
   """
-  learnt, _ = games.split(data, options.held_out)
+  learnt, _ = games.split(data, options.held_out, labelled)
   rows = learnt[winners_of(options, data)[learnt]]
   found = games.library(data, rows)
   have = found.z.units.any(axis=-1)
@@ -204,6 +226,29 @@ def read_games(path: pathlib.Path, options: ImitationOptions) -> games.GamesData
   for row in np.unique(data.episodes.part, return_index=True)[1]:
     games.steps(data, int(row))
   return data
+
+
+def read_recorded(recorded: Recorded, options: ImitationOptions,
+                  run_dir: pathlib.Path) -> tuple[games.GamesDataset, int | None]:
+  """Reads the games of a run that may be resumed.
+
+  Returns:
+    The games, and the number of the first one with labels; None without labels.
+
+  Raises:
+    GamesError, UserError: see `read_games` and `check_dataset`.
+    CheckpointMismatchError: the newest checkpoint has another schema.
+  """
+  data = read_games(recorded.dataset, options)
+  position = saved_position(run_dir) or Position()
+  if recorded.labels is None or position.phase == 0:
+    check_dataset(run_dir / run_files.IMITATION, data)
+  if recorded.labels is None:
+    return data, None
+  both = read_games(pathlib.Path(f"{recorded.dataset},{recorded.labels}"), options)
+  if position.phase > 0:
+    check_dataset(run_dir / run_files.IMITATION, both)
+  return both, int(data.episodes.game.max()) + 1
 
 
 def batches(data: games.GamesDataset, phase: Phase, options: ImitationOptions,

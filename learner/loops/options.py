@@ -136,6 +136,8 @@ class ImitationOptions:
     b1, b2, eps: of Adam.
     max_norm: of gradients; 0: no clipping.
     seconds, epochs: limits of the main phase; 0: no limit. The first one reached ends it.
+    labels_learning_rate: as `learning_rate`, of the phase after the student's games are labelled.
+    labels_seconds, labels_epochs: limits of this phase.
     fine_tune_mmr: lowest MMR of the winners that fine-tuning imitates, and that give z.
     fine_tune_learning_rate: as `learning_rate`.
     fine_tune_seconds, fine_tune_epochs: limits of the fine-tuning; both 0: no fine-tuning.
@@ -170,6 +172,9 @@ class ImitationOptions:
   max_norm: float
   seconds: float
   epochs: int
+  labels_learning_rate: float
+  labels_seconds: float
+  labels_epochs: int
   fine_tune_mmr: int
   fine_tune_learning_rate: float
   fine_tune_seconds: float

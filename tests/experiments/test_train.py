@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from starleague.common import results, run_files
-from starleague.data import checkpoints
+from starleague.data import checkpoints, games
 from starleague.experiments import train
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
@@ -27,6 +27,7 @@ from tests.experiments.runs import (
 )
 
 SETTINGS = ("seconds=12", "demonstrations.players=rusher,builder", "demonstrations.games=16",
+            "demonstrations.labels=4", "imitation.labels_epochs=1", "imitation.labels_seconds=0",
             *SIZES, "imitation.epochs=1", "imitation.held_out=0.2",
             "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
             "evaluation.games=2", "learner.checkpoint_interval_s=2",
@@ -81,7 +82,7 @@ def test_a_killed_learner_resumes_from_its_checkpoint(finished):
 def test_a_run_writes_all_its_files(finished):
   run_dir, _ = finished
   for name in ("config.json", "results.csv", "report.html", "league.sqlite", "tensorboard",
-               "initial", "demonstrations", "imitation", "imitation_best", "z.npz",
+               "initial", "demonstrations", "labels", "imitation", "imitation_best", "z.npz",
                "logs/actor_0.log"):
     assert (run_dir / name).exists(), name
   tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
@@ -93,6 +94,9 @@ def test_a_run_writes_all_its_files(finished):
       assert rate.value <= score.value
   assert np.isfinite([row.value for row in tags["loss/total"]]).all()
   assert np.isfinite([row.value for row in tags["imitation/loss/held_out"]]).all()
+  assert "student" in games.read(run_dir / "labels").episodes.name
+  stopped = re.findall(r"phase=(\S+) complete=True", (run_dir / "logs/imitator.log").read_text())
+  assert stopped == ["imitation", "labels", "fine-tuning"]
   assert tags["total/steps_learnt"][-1].value > 0
   assert sum(row.value for row in tags["count/steps"]) > 0
 

@@ -20,6 +20,7 @@ from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import (
   graph,
+  imitation_checks,
   league_run,
   process_runner,
   programs,
@@ -179,7 +180,7 @@ def check_imitator(runs: Sequence[Run], imitator: pathlib.Path) -> None:
       another agent.
   """
   agents = {registry.agent_of(run.config) for run in runs
-            if run.target is None and supervision.imitates(run.config, run.path)}
+            if run.target is None and imitation_checks.imitates(run.config, run.path)}
   for agent in agents:
     saved_agents.require_imitator(imitator)
     checkpoints.load_params(imitator / run_files.INITIAL, agent)

@@ -52,6 +52,8 @@ RANGES = {
   "data.samples_per_item": COUNT,
   "data.timeout_s": SECONDS,
   "demonstrations.games": COUNT,
+  "demonstrations.labels": COUNT_OR_NONE,
+  "demonstrations.labels_share": FRACTION,
   "imitation.batch_size": COUNT,
   "imitation.unroll_length": COUNT,
   "imitation.accumulate": COUNT,
@@ -68,6 +70,9 @@ RANGES = {
   "imitation.keep_cumulative": FRACTION,
   "imitation.seconds": SECONDS_OR_NONE,
   "imitation.epochs": COUNT_OR_NONE,
+  "imitation.labels_learning_rate": POSITIVE,
+  "imitation.labels_seconds": SECONDS_OR_NONE,
+  "imitation.labels_epochs": COUNT_OR_NONE,
   "imitation.fine_tune_mmr": Range(0, 2**15 - 1),  # int16 in observations
   "imitation.fine_tune_learning_rate": POSITIVE,
   "imitation.fine_tune_seconds": SECONDS_OR_NONE,

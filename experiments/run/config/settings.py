@@ -217,6 +217,11 @@ def _check_sizes(config: ml_collections.ConfigDict) -> None:
   if not config.imitation.seconds and not config.imitation.epochs:
     raise SettingsError("config keys 'imitation.seconds' and 'imitation.epochs' must not both be "
                         "0: imitation would not end.")
+  if config.demonstrations.labels and not (
+      config.imitation.labels_seconds or config.imitation.labels_epochs):
+    raise SettingsError(
+      "config keys 'imitation.labels_seconds' and 'imitation.labels_epochs' must not both be 0 if "
+      f"'demonstrations.labels' is {config.demonstrations.labels}: labels would not be learnt.")
   if config.evaluation.games % 2:
     raise SettingsError("config key 'evaluation.games' must be even (half from each side), found "
                         f"{config.evaluation.games}.")

@@ -38,8 +38,6 @@ from starleague.experiments.run.datasets.demonstrations import SHARDS, Demonstra
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
 
-NAME = "student"  # of its side of a game
-
 
 class Student(NamedTuple):
   """Who plays while teachers label its states, or whose own actions are the labels."""
@@ -295,7 +293,7 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, nu
   pair = pairings(demonstrators)[results.opponent[at]]
   one, other = (demonstrations.make_side(demonstrators, demonstrators.everyone[i], found, player,
                                          results) for player, i in enumerate(pair))
-  one = one._replace(name=NAME)
+  one = one._replace(name=files.STUDENT)
   if z is not None:
     # A label that is to wait is kept: it is made for a state of the student's.
     one = one._replace(z=z, steps=found.steps[students.STUDENT])
@@ -344,7 +342,7 @@ def _continued_origin(path: pathlib.Path, demonstrators: Demonstrators, student:
   if not (path / files.MANIFEST).exists() or files.describe(path)[0].origin != with_z:
     return origin_of(demonstrators, student)
   data = reading.read(path)
-  rows = np.flatnonzero(data.episodes.name == NAME)
+  rows = np.flatnonzero(data.episodes.name == files.STUDENT)
   if student.taught and len(rows):
     observed = bool(reading.library(data, rows).z.units.any())
     if observed != student.z:

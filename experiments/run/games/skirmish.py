@@ -94,6 +94,9 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
       ("demonstrations.opponents", split(config.demonstrations.opponents),
        scripts.names_of(tier))):
     check_known(key, names, known)
+  if config.demonstrations.labels:
+    teachers = [script.name for script in scripts.scripts_of(tier) if not script.random]
+    check_known("demonstrations.players", config.demonstrations.players.split(","), teachers)
 
 
 class _Follower:

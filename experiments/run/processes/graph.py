@@ -15,6 +15,7 @@ import ml_collections
 from starleague.common import run_files
 from starleague.experiments.run.config import compositions, errors, resources, settings
 from starleague.experiments.run.processes.programs import Address, Placeholder, Process, Word
+from starleague.learner.loops.imitation_setup import Recorded
 
 DATA, COORDINATOR, LEARNER = "data_server", "coordinator", "learner"  # names of processes
 RESTARTS = 10  # limit of those that lose little
@@ -195,24 +196,45 @@ def demonstrating(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
 
   Games have all races of the tier; those of a run of one race are mirror matches.
   """
+  return _recording(config, run_dir, "demonstrator", dataset, config.demonstrations.games)
+
+
+def labelling(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+              dataset: pathlib.Path) -> Graph:
+  """Returns the process that records games of the run's imitator, which the demonstrators label.
+
+  The imitator observes z of their plans if it has learnt to.
+  """
+  z = config.imitation.keep_build_order or config.imitation.keep_cumulative
+  return _recording(
+    config, run_dir, "labeller", dataset, config.demonstrations.labels, "--student", str(run_dir),
+    "--teacher_share", repr(config.demonstrations.labels_share),
+    "--student_z" if z else "--nostudent_z")
+
+
+def _recording(config: ml_collections.ConfigDict, run_dir: pathlib.Path, name: str,
+               dataset: pathlib.Path, games: int, *more: Word) -> Graph:
   races = errors.split(config.environment.races)
   mirror = ("--races", f"{races[0]},{races[0]}") if len(races) == 1 else ()
   opponents = config.demonstrations.opponents
   others = ("--opponents", opponents) if opponents else ()
-  return _alone(config, run_dir, "actor", "demonstrator", module(
+  return _alone(config, run_dir, "actor", name, module(
     "demonstrate", "--run_dir", str(run_dir), "--dataset", str(dataset),
-    "--players", config.demonstrations.players, "--games", str(config.demonstrations.games),
-    "--preset", config.preset, "--seed", str(config.seed), *mirror, *others), environment(run_dir))
+    "--players", config.demonstrations.players, "--games", str(games),
+    "--preset", config.preset, "--seed", str(config.seed), *mirror, *others, *more),
+    environment(run_dir))
 
 
-def imitating(config: ml_collections.ConfigDict, run_dir: pathlib.Path, dataset: pathlib.Path,
+def imitating(config: ml_collections.ConfigDict, run_dir: pathlib.Path, recorded: Recorded,
               origin: float) -> Graph:
-  """Returns the process that imitates the players of a dataset."""
+  """Returns the process that imitates the players of recorded games."""
   split = data_parallel(environment(run_dir), config.imitation.batch_size,
                         config.imitation.accumulate, _cores())
+  more = ("--labelled", str(recorded.labels)) if recorded.labels else (
+    ("--first_phase",) if recorded.first_alone else ())
   return _alone(config, run_dir, LEARNER, "imitator", module(
-    "imitate", "--run_dir", str(run_dir), "--dataset", str(dataset), "--origin", repr(origin)),
-    split)
+    "imitate", "--run_dir", str(run_dir), "--dataset", str(recorded.dataset),
+    "--origin", repr(origin), *more), split)
 
 
 def evaluating(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: float) -> Graph:

@@ -11,7 +11,7 @@ from starleague.common.errors import UserError
 from starleague.experiments.run.config import compositions, objectives, populations, settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
-from starleague.experiments.run.processes import graph, supervision
+from starleague.experiments.run.processes import graph, imitation_checks, supervision
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display
 from starleague.league import league_file, players
@@ -116,7 +116,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   with display.Display() as shown:
     watch = supervision.Watch(run_dir, origin, shown)
-    if supervision.imitates(config, run_dir):
+    if imitation_checks.imitates(config, run_dir):
       supervision.imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     supervision.run_processes(graph.league(config, run_dir, origin), watch, place)

@@ -8,16 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import ml_collections
 
 from starleague.common import disk, files, progress, results, run_files
-from starleague.common.errors import UserError
-from starleague.data import games
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.games import registry
-from starleague.experiments.run.parts import learner_options, saved_agents, z_source
-from starleague.experiments.run.processes import graph, process_runner
+from starleague.experiments.run.parts import learner_options
+from starleague.experiments.run.processes import graph, imitation_checks, process_runner
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display, monitor
 from starleague.learner import wandb_run
 from starleague.learner.loops import imitation_setup
+from starleague.learner.loops.imitation_setup import Recorded
 from starleague.viewers.report import page as report_page
 
 TOTALS_INTERVAL_S = 10.0
@@ -25,12 +23,9 @@ POLL_S = 0.1
 DISPLAY_INTERVAL_S = 1.0
 # The longest time that a process may take to end: the learner saves a checkpoint.
 DEADLINE_S = 60.0
-# Limits of the phases of imitation, by the phase's index.
-_PHASES = {"imitation.seconds": 0, "imitation.epochs": 0, "imitation.fine_tune_seconds": 1,
-           "imitation.fine_tune_epochs": 1}
 # Keys that may change when a run is resumed, beside those of the group `cluster`.
 _CHANGEABLE = (
-  "seconds", "league.seconds", "league.main_updates", "learner.updates", *_PHASES,
+  "seconds", "league.seconds", "league.main_updates", "learner.updates", *imitation_checks.LIMITS,
   "evaluation.games", "evaluation.temperature", "learner.wandb", "offline.updates")
 
 
@@ -119,100 +114,7 @@ def check_resumed(config: ml_collections.ConfigDict, run_dir: pathlib.Path, leag
     raise settings.SettingsError(
       f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
       f"with the settings in {run_dir / run_files.CONFIG}, or choose another {other}.")
-  _check_limits(stored, config, run_dir, other)
-
-
-def _check_limits(stored: ml_collections.ConfigDict, config: ml_collections.ConfigDict,
-                  run_dir: pathlib.Path, other: str) -> None:
-  """Raises SettingsError if limits of a phase of imitation have changed that cannot continue."""
-  changed = [found for found in settings.differences(stored, config) if found[0] in _PHASES]
-  position = imitation_setup.saved_position(run_dir) if changed else None
-  if position is None:
-    return
-  trains = (run_dir / run_files.INITIAL).exists()  # reinforcement learning follows all phases
-  for key, found, expected in changed:
-    if trains or _PHASES[key] < position.phase:
-      raise settings.SettingsError(
-        f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}, but this "
-        f"phase of its imitation is over: keep {found!r}, or start another {other} from its "
-        f"weights with --config.demonstrations.imitator={run_dir}.")
-
-
-def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:
-  """Returns whether imitation is still to precede reinforcement learning."""
-  return config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists()
-
-
-def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path,
-                    run_dir: pathlib.Path) -> games.GamesDataset:
-  """Checks the dataset, the phases and the initial weights of imitation.
-
-  Args:
-    config: of the run.
-    dataset: its games.
-    run_dir: its directory; a resumed run must have learnt from the same games.
-
-  Returns:
-    The dataset, open.
-
-  Raises:
-    GamesError: the folder is no dataset of the run's preset and its sizes, or is damaged.
-    UserError: the games are of another tier, or others than the run has learnt from, a phase has
-      no games, or the initial weights are missing.
-    CheckpointDamagedError, CheckpointMismatchError: the initial weights cannot be used.
-  """
-  options = learner_options.imitation_options(config)
-  data = imitation_setup.read_games(dataset, options)
-  imitation_setup.make_phases(options, data)
-  imitation_setup.check_dataset(run_dir / run_files.IMITATION, data)
-  if config.demonstrations.imitator:
-    saved_agents.load_imitator(registry.make_parts(config), config)
-  return data
-
-
-def check_z(config: ml_collections.ConfigDict, data: games.GamesDataset) -> None:
-  """Checks that training games find z of each match-up after the imitation of a dataset.
-
-  Raises:
-    GamesError: the games are damaged.
-    UserError: a match-up has no z.
-  """
-  if not config.actor.pseudo_probability:
-    return
-  parts = registry.make_parts(config)
-  if config.actor.library:
-    z_source.from_library(parts, config, pathlib.Path(config.actor.library))
-    return
-  options = learner_options.imitation_options(config)
-  found = imitation_setup.make_library(options, data)
-  try:
-    z_source.from_games(parts, config, found)
-  except KeyError as error:
-    raise UserError(
-      f"{data.path} lacks z for 'actor.pseudo_probability' = {config.actor.pseudo_probability}, "
-      "which come from learnt games that were won at an MMR of at least "
-      f"{options.fine_tune_mmr} ('imitation.fine_tune_mmr'): {error.args[0]}") from error
-
-
-def check_recording(config: ml_collections.ConfigDict) -> None:
-  """Checks that a run without a dataset of its own can record the games that it imitates.
-
-  Raises:
-    SettingsError: the games of its preset are recorded at another tier, or not at all.
-  """
-  game, name = registry.game_of(config), config.environment.name
-  if not game.recorded:
-    raise settings.SettingsError(
-      f"config key 'demonstrations.dataset' must name recorded games if 'init' is "
-      f"{settings.IMITATION!r} in {name}, whose games cannot be recorded; found ''.")
-  for key, found, expected in (
-      ("preset", config.preset, list(game.recorded)),
-      ("environment.tier", config.environment.tier, [game.recorded.get(config.preset)])):
-    if found not in expected:
-      raise settings.SettingsError(
-        f"config key {key!r}: expected {' or '.join(map(repr, expected))} to record the games that "
-        f"a run of preset {config.preset!r} imitates, found {found!r}; give "
-        f"'demonstrations.dataset', or another 'init' than {settings.IMITATION!r}.")
+  imitation_checks.check_limits(stored, config, run_dir, other)
 
 
 class Watch:
@@ -293,18 +195,30 @@ def imitate(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: fl
             watch: Watch, place: Place | None = None) -> None:
   """Records demonstrations, where the run has no dataset of its own, and imitates them.
 
-  Raises the errors of `run_processes`, and of `check_z` after the recording.
+  With labels the imitator then plays games, the demonstrators label them, and imitation goes on
+  with all games. Raises the errors of `run_processes`, and of `check_z` after the recording.
   """
-  dataset = pathlib.Path(config.demonstrations.dataset or run_dir / "demonstrations")
-  if not config.demonstrations.dataset:
+  recorded = imitation_checks.recorded_games(config, run_dir)
+  dataset, labels = recorded.dataset, run_dir / run_files.LABELS
+
+  def record(running: graph.Graph) -> None:
     progress.write(run_dir, progress.Progress(progress.DEMONSTRATIONS, detail="compiling"))
-    run_processes(graph.demonstrating(config, run_dir, dataset), watch, place)
+    run_processes(running, watch, place)
+
+  def learn(from_games: Recorded) -> None:
+    progress.write(run_dir, progress.Progress(progress.IMITATION, detail="compiling"))
+    run_processes(graph.imitating(config, run_dir, from_games, origin), watch, place)
+
+  if not config.demonstrations.dataset:
+    record(graph.demonstrating(config, run_dir, dataset))
     # Other nodes may have the dataset, but not this one. It is read only where training shows z.
     if place is None and config.actor.pseudo_probability:
-      check_z(config, imitation_setup.read_games(
+      imitation_checks.check_z(config, imitation_setup.read_games(
         dataset, learner_options.imitation_options(config)))
-  progress.write(run_dir, progress.Progress(progress.IMITATION, detail="compiling"))
-  run_processes(graph.imitating(config, run_dir, dataset, origin), watch, place)
+  learn(recorded)
+  if recorded.first_alone:
+    record(graph.labelling(config, run_dir, labels))
+    learn(Recorded(dataset, labels))
 
 
 def supervise(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -312,7 +226,7 @@ def supervise(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   """Imitates a dataset's players and writes the report. Raises the errors of `run_processes`."""
   origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
   with _reported(run_dir), display.Display() as shown:
-    run_processes(graph.imitating(config, run_dir, dataset, origin),
+    run_processes(graph.imitating(config, run_dir, Recorded(dataset), origin),
                   Watch(run_dir, origin, shown), None)
 
 
@@ -349,7 +263,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
   with _reported(run_dir), display.Display() as shown:
     watch = Watch(run_dir, origin, shown)
     # The learner copies the imitator's weights to INITIAL when it starts.
-    if imitates(config, run_dir):
+    if imitation_checks.imitates(config, run_dir):
       imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     run_processes(graph.training(config, run_dir, origin), watch, place)

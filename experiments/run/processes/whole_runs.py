@@ -7,7 +7,12 @@ import ml_collections
 
 from starleague.common import run_files
 from starleague.data import packages
-from starleague.experiments.run.processes import league_run, process_runner, supervision
+from starleague.experiments.run.processes import (
+  imitation_checks,
+  league_run,
+  process_runner,
+  supervision,
+)
 from starleague.experiments.run.processes.programs import Place
 from starleague.viewers.league import page as league_page
 from starleague.viewers.report import page as report_page
@@ -33,20 +38,19 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     MissingPackageError: Reverb or pyarrow is not installed.
     SettingsError: the config is not that of the run in `run_dir`, or not one of a league; the games
       to imitate cannot be recorded; another program runs it.
-    GamesError, UserError: see `supervision.check_imitation` and `check_z`.
+    GamesError, UserError: see `imitation_checks.check_imitation` and `check_z`.
   """
   ended = False
   packages.require("reverb", "pyarrow")  # the processes would fail one after the other, and late
   try:
     if league:
       league_run.check(config)
-    dataset = config.demonstrations.dataset
-    if supervision.imitates(config, run_dir):
-      if not dataset:
-        supervision.check_recording(config)
-      elif place is None:  # other nodes may have the dataset, but not this one
-        supervision.check_z(
-          config, supervision.check_imitation(config, pathlib.Path(dataset), run_dir))
+    if imitation_checks.imitates(config, run_dir):
+      imitation_checks.check_recording(config)
+      # Other nodes may have the dataset, but not this one.
+      if config.demonstrations.dataset and place is None:
+        imitation_checks.check_z(config, *imitation_checks.check_imitation(
+          config, imitation_checks.recorded_games(config, run_dir), run_dir))
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir, league=league)
       if league:

@@ -90,6 +90,19 @@ def test_the_split_is_by_game(folder):
     games.split(found, 2)
 
 
+def test_games_that_are_added_do_not_change_the_split_of_the_others(folder, tmp_path):
+  first = games.read(folder)
+  added = recorded_games.write(tmp_path / "added", MINI, [2, 4, 3, 5], origin="others")
+  both = games.read(f"{folder},{added}")
+  training, held_out = games.split(both, 0.25, later=8)
+  assert sorted([*training, *held_out]) == list(range(24))
+  for found, expected in zip((training, held_out), games.split(first, 0.25), strict=True):
+    assert found[found < 16].tolist() == expected.tolist()
+  assert len(held_out[held_out >= 16]) == 2
+  # Without the number the later games would move some of the others.
+  assert games.split(both, 0.25)[1].tolist() != held_out.tolist()
+
+
 def test_the_library_has_the_z_of_the_rows(folder):
   found = games.read(folder)
   library = games.library(found, np.array([3, 2, 15]))

@@ -13,7 +13,7 @@ import pytest
 from starleague.common import progress, run_files
 from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.learner.loops import imitation
-from starleague.learner.loops.imitation_setup import Phase, Position
+from starleague.learner.loops.imitation_setup import Phase, Position, Recorded
 from starleague.learner.prefetch import Waiting
 
 NO_ROWS = np.arange(0)
@@ -135,15 +135,26 @@ def test_a_signal_ends_a_phase_after_the_update_at_hand(learning):
   assert learning.events == [("update", 0), "finish"]
 
 
-@pytest.mark.parametrize("first, stopped_in, complete, expected", [
-  (0, None, True, ["main", "fine", "closed"]),
-  (1, None, True, ["fine", "closed"]),
-  (2, None, True, ["closed"]),  # completed by an earlier version
-  (0, "main", False, ["main", "closed"]),
-  (0, "fine", False, ["main", "fine", "closed"]),
+ALONE = Recorded(pathlib.Path("games"))
+FIRST = ALONE._replace(first_alone=True)
+LABELLED = ALONE._replace(labels=pathlib.Path("labels"))
+
+
+@pytest.mark.parametrize("recorded, first, stopped_in, complete, expected", [
+  (ALONE, 0, None, True, ["main", "fine", "closed"]),
+  (ALONE, 1, None, True, ["fine", "closed"]),
+  (ALONE, 2, None, True, ["closed"]),  # completed by an earlier version
+  (ALONE, 0, "main", False, ["main", "closed"]),
+  (ALONE, 0, "fine", False, ["main", "fine", "closed"]),
+  (FIRST, 0, None, True, ["main", "closed"]),
+  (FIRST, 0, "main", False, ["main", "closed"]),
+  (LABELLED, 0, None, True, ["labels", "fine", "closed"]),
+  (LABELLED, 1, None, True, ["labels", "fine", "closed"]),
+  (LABELLED, 2, None, True, ["fine", "closed"]),
+  (LABELLED, 0, "labels", False, ["labels", "closed"]),
 ])
 def test_phases_run_in_order_from_the_position(
-    monkeypatch, tmp_path, first, stopped_in, complete, expected):
+    monkeypatch, tmp_path, recorded, first, stopped_in, complete, expected):
   events = []
 
   class Log:
@@ -163,11 +174,14 @@ def test_phases_run_in_order_from_the_position(
 
   monkeypatch.setattr(imitation.stopping, "end_at_once", lambda: None)
   monkeypatch.setattr(imitation, "Imitator", Imitator)
-  monkeypatch.setattr(imitation.imitation_setup, "read_games", lambda *_: None)
-  monkeypatch.setattr(imitation.imitation_setup, "make_phases", lambda *_: ["main", "fine"])
+  monkeypatch.setattr(imitation.imitation_setup, "read_recorded",
+                      lambda recorded, *_: (None, 9 if recorded.labels else None))
+  monkeypatch.setattr(
+    imitation.imitation_setup, "make_phases", lambda options, data, labelled:
+    ["main", "fine"] if labelled is None else ["main", "labels", "fine"])
   monkeypatch.setattr(imitation.imitation_setup, "make_library",
                       lambda *_: StatisticsLibrary.from_games([]))
-  done = imitation.imitate(None, None, tmp_path, pathlib.Path("games"), 0.0)
+  done = imitation.imitate(None, None, tmp_path, recorded, 0.0)
   assert done is complete and events == expected
   assert not len(StatisticsLibrary.load(tmp_path / run_files.LIBRARY))
 

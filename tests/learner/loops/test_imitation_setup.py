@@ -17,7 +17,7 @@ from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
 from starleague.learner.loops import imitation_setup
-from starleague.learner.loops.imitation_setup import Phase, Position
+from starleague.learner.loops.imitation_setup import Phase, Position, Recorded
 from tests.data.games import recorded_games
 
 MINI = agent_config.mini()
@@ -77,6 +77,59 @@ def test_chosen_players_alone_are_learnt_and_measured(folder):
   with pytest.raises(UserError, match="'imitation.names': expected some of rush, student, the "
                                       "players of .*games; found 'siege'"):
     imitation_setup.make_phases(imitation_options(names="student,siege"), data)
+
+
+def test_labels_are_learnt_with_all_games_after_the_first_phase(folder, tmp_path):
+  path = tmp_path / "labels"
+  with files.GamesWriter(path, MINI, "mini", ("open",), "labels") as writer:
+    for game in range(4):
+      writer.add([recorded_games.episode(MINI, 5, 2 * game + player, game=game, player=player,
+                                         name=("student", "rusher")[player]) for player in (0, 1)])
+  options = imitation_options(
+    held_out=0.25, names="demo_2000", fine_tune_mmr=2000, fine_tune_epochs=1, labels_epochs=7,
+    labels_seconds=0.0)
+  recorded = Recorded(folder, path)
+  data, labelled = imitation_setup.read_recorded(recorded, options, tmp_path / "run")
+  assert labelled == len(LENGTHS) and len(data.episodes.game) == 20
+  first, second, fine = imitation_setup.make_phases(options, data, labelled)
+  alone, _ = imitation_setup.make_phases(options, games.read(folder))
+  np.testing.assert_array_equal(first.rows, alone.rows)
+  np.testing.assert_array_equal(first.held_out, alone.held_out)
+  assert (second.name, second.learning_rate, second.seconds, second.epochs) == (
+    "labels", 1e-3, 0.0, 7)
+  assert fine.name == "fine-tuning" and set(fine.rows) < set(second.rows)
+  for found, before in ((second.rows, first.rows), (second.held_out, first.held_out)):
+    assert set(found[found < 12]) == set(before)
+    new = found[found >= 12]
+    assert set(data.episodes.name[new]) == {"student"}  # its opponents are not imitated
+  assert len(second.rows) == len(first.rows) + 3 and len(second.held_out) == len(first.held_out) + 1
+  assert len(imitation_setup.make_library(options, data, labelled)) == np.sum(
+    data.episodes.result[np.flatnonzero(
+      ~np.isin(data.episodes.game, data.episodes.game[second.held_out]))] > 0)
+
+
+def test_a_run_goes_on_with_its_labels(folder, tmp_path):
+  """Before the phase of labels its checkpoint has the digest of the first games, then of all."""
+  labels = recorded_games.write(tmp_path / "labels", MINI, [3, 4], origin="labels")
+  first, both = games.read(folder).digest, games.read(f"{folder},{labels}").digest
+  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, MINI)
+  params = imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}})
+  options = imitation_options()
+
+  def read(recorded):
+    return imitation_setup.read_recorded(recorded, options, tmp_path)
+
+  for step, position, fits in (
+      (1, Position(complete=True, dataset=first), True), (2, Position(dataset=both), False),
+      (3, Position(phase=1, dataset=both), True), (4, Position(phase=1, dataset=first), False)):
+    saved.save(step, params, position._asdict())
+    if fits:
+      assert read(Recorded(folder, labels))[1] == len(LENGTHS)
+    else:
+      with pytest.raises(UserError, match="has learnt from another dataset"):
+        read(Recorded(folder, labels))
+  saved.save(5, params, Position(dataset=first)._asdict())
+  assert read(Recorded(folder, first_alone=True))[1] is None
 
 
 def test_games_without_z_give_none_to_the_library(tmp_path):

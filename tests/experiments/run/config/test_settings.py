@@ -45,8 +45,10 @@ def test_the_adaptive_player_teaches_without_z():
     "imitation.keep_build_order", "imitation.keep_cumulative", "actor.pseudo_probability"))
   # The agent meets the opponents of the recorded games, most often those that it loses to.
   assert config.environment.opponents == config.demonstrations.opponents
-  assert config.actor.matchmaking == config.actor.race_matchmaking == "squared"
+  assert (config.actor.matchmaking, config.actor.race_matchmaking) == ("squared", "linear")
   assert config.actor.self_play == 0.0
+  # It labels the states of its imitator.
+  assert changed["demonstrations.labels"] > 0 and changed["learner.stages"] == 2
 
 
 def test_a_run_may_change_its_agent():
@@ -76,6 +78,11 @@ def test_a_run_may_change_its_agent():
    "tier default: max_entities is 64, expected 96 to 2048"),
   ({"demonstrations": {"opponents": "rusher,nobody"}},
    "'demonstrations.opponents' names 'nobody'; expected some of passive, rusher"),
+  ({"demonstrations": {"labels": 8, "players": "rusher,random_player"}},
+   "'demonstrations.players' names 'random_player'; expected some of passive, rusher"),
+  ({"demonstrations": {"labels": -1}}, r"'demonstrations.labels' must be in \[0, "),
+  ({"demonstrations": {"labels": 8}, "imitation": {"labels_seconds": 0}},
+   "'imitation.labels_seconds' and 'imitation.labels_epochs' must not both be 0 if .* is 8"),
   ({"environment": {"opponents": "rusher,nobody"}},
    "'environment.opponents' names 'nobody'; expected some of passive, rusher"),
   ({"preset": "small", "environment": {"tier": "default", "opponents": "L8,L9"}},

@@ -56,7 +56,7 @@ def test_a_games_sides_are_the_students_and_its_opponents(folder):
   episodes = found.episodes
   assert sorted(set(episodes.game)) == list(range(11)) and len(episodes.game) == 22
   for row in range(0, 22, 2):
-    assert episodes.name[row] == students.NAME and episodes.name[row + 1] in MMR
+    assert episodes.name[row] == files.STUDENT and episodes.name[row + 1] in MMR
     assert episodes.mmr[row] in MMR.values()
     assert episodes.mmr[row + 1] == MMR[episodes.name[row + 1]]
     assert episodes.result[row] <= 0  # random weights never win
@@ -104,7 +104,7 @@ def test_the_included_weights_play_without_z_against_chosen_opponents(tmp_path, 
   students.record(path, PLAYERS, student, 8)
   found = games.read(path)
   episodes = found.episodes
-  assert set(episodes.name[::2]) == {students.NAME} and set(episodes.mmr[::2]) == {7000}
+  assert set(episodes.name[::2]) == {files.STUDENT} and set(episodes.mmr[::2]) == {7000}
   assert set(episodes.name[1::2]) == {"rusher", "passive"}
   assert not any(z[::2].any() for z in games.library(found, np.arange(16)).z)
   won = episodes.result[::2][np.array(episodes.name[1::2]) == "passive"]
@@ -155,7 +155,7 @@ def test_a_teacher_wins_the_games_that_it_takes_over(tmp_path, monkeypatch, seco
   students.record(tmp_path / "games", PLAYERS, student._replace(params=beginner), 8)
   episodes = games.read(tmp_path / "games").episodes
   against = np.array(episodes.name[1::2])
-  assert set(episodes.name[::2]) == {students.NAME} and set(against) == {"rusher", "passive"}
+  assert set(episodes.name[::2]) == {files.STUDENT} and set(against) == {"rusher", "passive"}
   won = episodes.result[::2][against == "passive"] > 0
   assert won.all() if wins else not won.any()
 
@@ -186,7 +186,7 @@ def test_labels_of_earlier_versions_go_on_with_their_z(tmp_path, has_z):
   with files.GamesWriter(path, agent_config.mini(), mini, dm_environment.map_names(mini),
                          students.origin_of(PLAYERS, student)) as writer:
     z = {} if has_z else {"z": types.zeros(types.statistics_spec())}
-    writer.add([recorded_games.episode(agent_config.mini(), 3, 0, name=students.NAME, **z),
+    writer.add([recorded_games.episode(agent_config.mini(), 3, 0, name=files.STUDENT, **z),
                 recorded_games.episode(agent_config.mini(), 3, 1, game=0, player=1)])
   found = students.record(path, PLAYERS, student._replace(z=has_z), 1)
   assert found.games == 1 and found.origin == students.origin_of(PLAYERS, student)

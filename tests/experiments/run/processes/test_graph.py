@@ -7,6 +7,7 @@ import pytest
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph, process_runner
 from starleague.experiments.run.processes.programs import Address, Placeholder
+from starleague.learner.loops.imitation_setup import Recorded
 
 RUN = pathlib.Path("/runs/x")
 
@@ -115,9 +116,33 @@ def test_recorded_players_meet_one_another_or_their_opponents():
   assert "--opponents" not in argv
 
 
+@pytest.mark.parametrize("keep, z", [
+  ({}, "--student_z"), ({"imitation.keep_build_order": 0.0}, "--student_z"),
+  ({"imitation.keep_build_order": 0.0, "imitation.keep_cumulative": 0.0}, "--nostudent_z")])
+def test_the_imitators_games_are_labelled_by_the_recorded_players(keep, z):
+  config = settings.complete({}, {
+    "demonstrations.players": "rusher,builder", "demonstrations.opponents": "passive", "seed": 3,
+    "demonstrations.labels": 60, "demonstrations.labels_share": 0.25, **keep})
+  made = graph.labelling(config, RUN, RUN / "labels")
+  assert made.until == ("labeller",)
+  assert made.processes[0].argv[2:] == (
+    "starleague.experiments.demonstrate", "--run_dir", str(RUN), "--dataset", f"{RUN}/labels",
+    "--players", "rusher,builder", "--games", "60", "--preset", "mini", "--seed", "3",
+    "--opponents", "passive", "--student", str(RUN), "--teacher_share", "0.25", z)
+
+
+@pytest.mark.parametrize("recorded, words", [
+  (Recorded(RUN / "games"), ()), (Recorded(RUN / "games", first_alone=True), ("--first_phase",)),
+  (Recorded(RUN / "games", RUN / "labels"), ("--labelled", f"{RUN}/labels"))])
+def test_the_imitator_learns_the_phases_of_its_games(recorded, words):
+  argv = graph.imitating(settings.complete({}), RUN, recorded, 5.0).processes[0].argv
+  assert argv[3:] == ("--run_dir", str(RUN), "--dataset", f"{RUN}/games", "--origin", "5.0", *words)
+
+
 @pytest.mark.parametrize("role, make", [
+  ("actor", lambda config: graph.labelling(config, RUN, RUN / "labels")),
   ("actor", lambda config: graph.demonstrating(config, RUN, RUN / "demonstrations")),
-  ("learner", lambda config: graph.imitating(config, RUN, RUN / "demonstrations", 0.0)),
+  ("learner", lambda config: graph.imitating(config, RUN, Recorded(RUN / "games"), 0.0)),
   ("evaluator", lambda config: graph.evaluating(config, RUN, 0.0))])
 def test_the_phases_around_a_run_have_the_places_of_their_roles(role, make):
   made = make(settings.complete({}, {f"cluster.{role}": "CPU:3,big:1"}))

@@ -37,7 +37,8 @@ CORE = [
 
 EXTRAS = {
   # Reverb 0.14.0 loads into TensorFlow 2.15 only, and that declares older ml-dtypes and protobuf
-  # than JAX wants though it runs with JAX's: install it from requirements.txt with --no-deps.
+  # than JAX wants though it runs with JAX's. pip finds no solution for this extra: it documents the
+  # versions, which requirements.txt installs with --no-deps.
   "data": ["dm-reverb==0.14.0", "tensorflow-cpu==2.15.1", "pyarrow>=20.0,<26", "numpy<2",
            "chex<0.1.92"],
   # Datasets of games, and learning from them, on any Python and without TensorFlow.

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "CONTRIBUTING.md",
          *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")))
 MOST_WORDS = 25
-FOLDERS = (*ROOMS, "tests", "docs", "benchmarks", "starleague", "requirements")
+FOLDERS = (*ROOMS, "tests", "docs", "benchmarks", "examples", "starleague", "requirements")
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
 # Ends of words that do not end a sentence.
 ABBREVIATIONS = ("et al.", "e.g.", "i.e.", "vs.", "cf.", "etc.")
@@ -173,3 +173,21 @@ def test_missing_paths_are_found(text, missing):
 @pytest.mark.parametrize("page", PAGES)
 def test_paths_in_backticks_exist(page):
   assert list(missing_paths((ROOT / page).read_text())) == []
+
+
+def test_the_companions_lines_are_counted():
+  page = (ROOT / "docs/companions.md").read_text()
+
+  def lines(path):
+    return len(path.read_text().splitlines())
+
+  table = page.partition("(`wc -l companions/*.py`)")[2].partition("\n\n| system |")[2]
+  table = table.partition("\n\n")[0]
+  found = re.findall(r"^\| `(\w+)` \| (\d+) \|", table, re.MULTILINE)
+  assert len(found) == 10
+  assert [(name, int(count)) for name, count in found] == [
+    (name, lines(ROOT / f"companions/{name}.py")) for name, _ in found]
+  for folder in ("tasks", "workers"):
+    count = re.search(rf"; {folder}: ([\d,]+)", table)[1]
+    assert int(count.replace(",", "")) == sum(
+      map(lines, (ROOT / "companions" / folder).glob("*.py")))

@@ -211,7 +211,7 @@ def wheel(tmp_path_factory):
   folder = tmp_path_factory.mktemp("wheel")
   copy = folder / "checkout"
   shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(
-    ".*", "runs", "build", "dist", "*.egg-info", "__pycache__", "tests"))
+    "runs", "build", "dist", "*.egg-info", "__pycache__", ".git", ".venv*", ".*_cache", ".hypothesis"))
   build = ("from setuptools import build_meta; import sys; "
            "print(getattr(build_meta, 'build_' + sys.argv[1])(sys.argv[2]))")
 
@@ -223,9 +223,12 @@ def wheel(tmp_path_factory):
 
   shutil.unpack_archive(run("sdist", copy), folder, filter="data")
   source, = (path for path in folder.glob("starleague-*") if path.is_dir())
-  pages = {path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*")
-           if path.is_file() and path.parent.name != "__pycache__"}  # `make docs` leaves one
-  assert pages <= {path.relative_to(source) for path in (source / "docs").rglob("*")}
+  # The targets of the Makefile work there too.
+  expected = {path.relative_to(ROOT) for name in ("docs", "tests", "benchmarks", "examples")
+              for path in (ROOT / name).rglob("*")
+              if path.is_file() and path.parent.name != "__pycache__"}
+  expected |= {pathlib.Path(name) for name in ("Makefile", "mkdocs.yml", ".ci/run")}
+  assert expected <= {path.relative_to(source) for path in source.rglob("*")}
   return run("wheel", source)
 
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Losses in your own code
 #
-# `starleague.learner.losses` needs JAX and chex only. This notebook trains an actor-critic of its own on a
+# `starleague.learner.losses` needs JAX, chex and Haiku. This notebook trains an actor-critic of its own on a
 # corridor: V-trace, UPGO, TD(lambda) and entropy, each batch used four times, so that the importance ratios
 # count. It took 5 s of processor time (two shared cores, JAX 0.7.1).
 

@@ -211,7 +211,8 @@ def wheel(tmp_path_factory):
   folder = tmp_path_factory.mktemp("wheel")
   copy = folder / "checkout"
   shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(
-    "runs", "build", "dist", "*.egg-info", "__pycache__", ".git", ".venv*", ".*_cache", ".hypothesis"))
+    "runs", "build", "dist", "*.egg-info", "__pycache__", ".git", ".venv*", ".*_cache",
+    ".hypothesis"))
   build = ("from setuptools import build_meta; import sys; "
            "print(getattr(build_meta, 'build_' + sys.argv[1])(sys.argv[2]))")
 

@@ -33,7 +33,7 @@ class MatchUp(NamedTuple):
   swap_sides: Array  # [] bool: player 0 starts in the second position
   z: types.Statistics  # [2, ...], each player's; zero is unconditional
   mmr: Array  # [2] int16: each player's MMR as its observations show it
-  income: Array  # [2] int32: percent of its workers' loads that a player is paid; above 100 cheats
+  income: Array  # [2] int32: percent of workers' loads paid, rounded down; above 100 cheats
 
 
 def make_match_up(

@@ -179,6 +179,7 @@ class SkirmishEnvironment(dm_env.Environment):
     self._games = 0
     self._live: live.LiveGame | None = None
     self._over = True
+    self._failed = False  # the latest step has not reached the player's next action
 
   @property
   def playing(self) -> bool:
@@ -197,7 +198,7 @@ class SkirmishEnvironment(dm_env.Environment):
       int(rng.integers(replay_format.MOST_SEED + 1)))
     if self._opponent_player:
       self._opponent_player.reset()
-    self._over = False
+    self._over = self._failed = False
     return dm_env.restart(live.observe(self._live, self._player))
 
   def step(self, action: types.Action) -> dm_env.TimeStep:
@@ -206,19 +207,28 @@ class SkirmishEnvironment(dm_env.Environment):
     Raises:
       TypeError: the action is no Action of integers.
       ValueError: an argument has a wrong shape or is out of its range.
+      RuntimeError: an earlier step failed after it had taken its action, for example by an error
+        of the opponent's function. `reset` starts the next game.
     """
     if self._live is None or not self.playing:
       return self.reset()
     game, mine, other = self._live, self._player, 1 - self._player
+    if self._failed:
+      # The player has not seen the present state: its action may name rows of another one.
+      raise RuntimeError(
+        "step: expected a game in which the player is due, found one whose last step failed at "
+        f"game loop {game.steps * constants.LOOPS_PER_STEP}; call reset first")
     checked = check_action(action, self._actions)
     while True:
       actions = {mine: checked} if game.due[mine] else {}
       if game.due[other]:
         actions[other] = self._opponent_action(game, other)
+      self._failed = True
       game.step(actions)
       if game.winner >= 0 or game.due[mine]:
         break
     observation = live.observe(game, mine)
+    self._failed = False
     if game.winner < 0:
       return dm_env.transition(np.float32(0), observation, np.float32(1))
     self._over = True

@@ -127,6 +127,36 @@ def test_a_function_can_be_the_opponent():
     environment.step(nothing(environment))  # its own error, as it is
 
 
+def test_after_a_failed_step_the_next_one_names_it_and_reset_starts_a_game():
+  """The player's next action is never dropped: it is refused until it sees a state again."""
+  fails_at = []  # game loops
+
+  def opponent(observation):
+    if int(observation.game_loop) in fails_at:
+      fails_at.remove(int(observation.game_loop))
+      raise OSError("no connection")
+    return nothing(environment, 8)
+
+  environment = wrapper.SkirmishEnvironment(opponent, game=MINI)
+  environment.reset()
+  fails_at.append(0)
+  with pytest.raises(OSError, match="no connection"):
+    environment.step(nothing(environment, 64))
+  # Nothing was played: the same step can be repeated.
+  assert environment.step(nothing(environment, 64)).observation.game_loop == 64
+  fails_at.append(80)
+  with pytest.raises(OSError, match="no connection"):
+    environment.step(nothing(environment, 64))
+  for _ in range(2):
+    with pytest.raises(RuntimeError, match=(
+        "^step: expected a game in which the player is due, found one whose last step failed at "
+        "game loop 80; call reset first$")):
+      environment.step(nothing(environment, 24))
+  assert environment.replay().steps == 10  # 80 game loops
+  assert environment.reset().observation.game_loop == 0
+  assert environment.step(nothing(environment, 24)).observation.game_loop == 24
+
+
 @pytest.mark.parametrize(("argument", "value", "message"), [
   ("function", np.int16(327), "action.function: expected 0 to 326, found 327"),
   ("delay", np.int16(0), "action.delay: expected 1 to 127, found 0"),

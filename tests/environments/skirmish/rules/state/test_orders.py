@@ -38,6 +38,10 @@ def test_orders_replace_the_current_one_unless_they_are_queued():
   np.testing.assert_array_equal(now.orders.verb[1], state.orders.verb[1])
   later = take(now, ATTACK, 5.0, queued=True)
   assert (int(later.orders.verb[0, 0]), int(later.next_orders.verb[0, 0])) == (MOVE, ATTACK)
+  # One order waits: a further queued one takes its place.
+  third = take(later, MOVE, 6.0, queued=True)
+  assert [float(orders.x[0, 0]) for orders in (third.orders, third.next_orders)] == [3.0, 6.0]
+  assert int(third.next_orders.verb[0, 0]) == MOVE
   # A new order drops the queued one.
   again = take(later, MOVE, 4.0, queued=False)
   assert int(again.next_orders.verb[0, 0]) == IDLE

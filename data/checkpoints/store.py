@@ -272,7 +272,7 @@ def load_params(path: str | os.PathLike,
 def _newest(found: Mapping[int, Path], load: Callable[[int], Loaded],
             on_damaged: Callable[[int, CheckpointDamagedError], None]) -> Loaded | None:
   """Loads the newest intact checkpoint; None if there is no checkpoint."""
-  for step in reversed(found):
+  for step in sorted(found, reverse=True):
     try:
       return load(step)
     except CheckpointDamagedError as error:

@@ -20,7 +20,7 @@ from starleague.experiments.configs.ablations import ABLATIONS, Ablation, Arm
 from starleague.experiments.run.ablation import arm_runs, games, report
 from starleague.experiments.run.config import config_flags, entry
 from starleague.experiments.run.config import flags as run_flags
-from starleague.experiments.run.processes import process_runner
+from starleague.experiments.run.processes import process_runner, supervision
 from starleague.experiments.run.progress import bar
 
 ARGUMENTS = (("NAME",),)
@@ -75,7 +75,7 @@ def _arms(ablation: Ablation) -> tuple[Arm, ...]:
 def main(name: str) -> None:
   process_runner.interrupt_on_sigterm()
   ablation = chosen(name)
-  folder = pathlib.Path(run_flags.RUNS_DIR.value) / name
+  folder = supervision.run_dir_of(run_flags.RUNS_DIR.value, name)
   imitator = pathlib.Path(_IMITATOR.value) if _IMITATOR.value else None
   runs = arm_runs.make_runs(ablation, _CONFIG.load, _CONFIG.chosen(), folder)
   exploits = arm_runs.make_exploits(ablation, runs)

@@ -13,6 +13,7 @@ import time
 from absl import flags
 
 from starleague.common.text import count, printable
+from starleague.data.games import files
 from starleague.environments.sc2.client import installation
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
@@ -27,6 +28,7 @@ for _name in ("dataset", "preset"):
 
 def main(*folders: str) -> None:
   path, preset = pathlib.Path(run_flags.given(run_flags.DATASET)), run_flags.preset("full")
+  files.check_path(path)
   installation.find()
   jobs, refused = playback.jobs(folders)
 

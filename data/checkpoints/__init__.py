@@ -7,6 +7,7 @@ from starleague.data.checkpoints.store import (
   Checkpoints,
   DiskFullError,
   Restored,
+  find,
   load_params,
   save_params,
 )
@@ -14,4 +15,4 @@ from starleague.data.checkpoints.store import (
 UNUSABLE = (CheckpointDamagedError, CheckpointMismatchError)  # reading it again is of no use
 
 __all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "DiskFullError",
-           "Restored", "UNUSABLE", "load_params", "read_manifest", "save_params"]
+           "Restored", "UNUSABLE", "find", "load_params", "read_manifest", "save_params"]

@@ -34,7 +34,7 @@ from starleague.data.checkpoints.checkpoint_manifest import (
 from starleague.data.trees import Tree
 
 __all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "DiskFullError",
-           "Restored", "load_params", "read_manifest", "save_params"]
+           "Restored", "find", "load_params", "read_manifest", "save_params"]
 Loaded = TypeVar("Loaded")
 _logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Checkpoints:
 
   def steps(self) -> list[int]:
     """Returns the steps that have a checkpoint, ascending."""
-    return sorted(_find(self.directory))
+    return list(find(self.directory))
 
   def save(self, step: int, state: Any, extra: Mapping[str, Any] | None = None) -> Path:
     """Saves a checkpoint, then removes those that are not to be kept.
@@ -114,7 +114,7 @@ class Checkpoints:
     checkpoint_manifest.require_nested_dicts(state.params)
     trees = {"params": state.params, "state": state._replace(params=())}
     final = self.directory / f"{step:012d}"
-    # Under the name `.replaced-...`, `_find` still finds the old one until the new one is in place.
+    # Under the name `.replaced-...`, `find` still finds the old one until the new one is in place.
     manifest = checkpoint_manifest.describe(self.config, step, extra)
     with _disk_full_named(self.directory, step):
       arrays.write(final, trees, manifest, aside=self.directory / f".replaced-{final.name}")
@@ -137,11 +137,11 @@ class Checkpoints:
       CheckpointDamagedError: the checkpoint of `step`, or every one, is damaged.
       FileNotFoundError: there is none of that step.
     """
-    found = _find(self.directory)
+    found = find(self.directory)
     if step is not None:
       if step not in found:
         raise FileNotFoundError(f"{self.directory} has no checkpoint of step {step}; it has "
-                                f"{sorted(found)}")
+                                f"{list(found)}")
       return self._restore(found[step], template, step)
     return _newest(
       found, lambda step: self._restore(found[step], template, step), self._on_damaged)
@@ -168,7 +168,7 @@ class Checkpoints:
 
     Their folders' names would stand for steps that the run has yet to reach.
     """
-    found = _find(self.directory)
+    found = find(self.directory)
     for step in sorted(self._skipped.keys() & found.keys()):
       aside = self.directory / f"{self._skipped[step]}{step:012d}"
       while aside.exists():
@@ -178,8 +178,8 @@ class Checkpoints:
     self._skipped.clear()
 
   def _prune(self) -> None:
-    found = _find(self.directory)
-    kept = set(sorted(found)[-self._keep_last:])
+    found = find(self.directory)
+    kept = set(list(found)[-self._keep_last:])
     if self._keep_every is not None:
       kept |= {step for step in found if step % self._keep_every == 0}
     for step, path in found.items():
@@ -189,10 +189,25 @@ class Checkpoints:
     self._remove_leftovers()
 
   def _remove_leftovers(self) -> None:
-    in_use = set(_find(self.directory).values())
+    in_use = set(find(self.directory).values())
     for path in self.directory.iterdir():
       if path.name.startswith(_LEFTOVERS) and path not in in_use:
         _remove(path)
+
+
+def find(directory: str | os.PathLike) -> dict[int, Path]:
+  """Returns the paths of a directory's checkpoints by step, ascending; none without a directory.
+
+  A checkpoint that was being replaced when its process was killed has the path `.replaced-STEP`.
+  """
+  found: dict[int, Path] = {}
+  directory = Path(directory).absolute()
+  for path in directory.iterdir() if directory.is_dir() else ():
+    if replaced := _REPLACED.fullmatch(path.name):
+      found.setdefault(int(replaced[1]), path)
+    elif _STEP.fullmatch(path.name):
+      found[int(path.name)] = path
+  return dict(sorted(found.items()))
 
 
 def save_params(path: str | os.PathLike, params: Tree, config: checkpoint_manifest.Described,
@@ -246,7 +261,7 @@ def load_params(path: str | os.PathLike,
     leaves = checkpoint_manifest.check(path, config)["leaves"]["params"]
     return arrays.nest(arrays.read(path, "params", leaves), leaves)
 
-  found = _find(path) if path.is_dir() and not (path / MANIFEST).exists() else {}
+  found = find(path) if path.is_dir() and not (path / MANIFEST).exists() else {}
   if found:
     return _newest(found, lambda step: load(found[step], step), lambda step, error: None)
   if not path.is_dir():
@@ -266,7 +281,7 @@ def _newest(found: Mapping[int, Path], load: Callable[[int], Loaded],
   if found:
     raise CheckpointDamagedError(
       f"every checkpoint of {next(iter(found.values())).parent} is damaged: steps "
-      f"{sorted(found)}; restore the files from a copy, or start a new run in another directory")
+      f"{list(found)}; restore the files from a copy, or start a new run in another directory")
   return None
 
 
@@ -278,21 +293,10 @@ def _disk_full_named(directory: Path, step: int) -> Iterator[None]:
   except Exception as error:
     if not disk.is_full(error):
       raise
-    steps = sorted(_find(directory))
+    steps = list(find(directory))
     kept = f"step {steps[-1]} is kept" if steps else "there is none before it"
     raise disk.full(
       directory, f" to save the checkpoint of step {step}", f"; {kept}") from error
-
-
-def _find(directory: Path) -> dict[int, Path]:
-  """Returns the checkpoints of a directory by step."""
-  found: dict[int, Path] = {}
-  for path in directory.iterdir():
-    if replaced := _REPLACED.fullmatch(path.name):
-      found.setdefault(int(replaced[1]), path)
-    elif _STEP.fullmatch(path.name):
-      found[int(path.name)] = path
-  return found
 
 
 def _remove(path: Path) -> None:

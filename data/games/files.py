@@ -142,6 +142,13 @@ def verify(path: str | os.PathLike) -> tuple[Description, Mapping[str, str]]:
   return found, digests
 
 
+def check_path(path: str | os.PathLike) -> None:
+  """Raises GamesError if a folder cannot be written because `reading.read` takes it as several."""
+  if "," in str(path):
+    raise GamesError(f"dataset {str(path)!r}: expected a folder without ',', which separates "
+                     "folders; choose another folder.")
+
+
 class GamesWriter:
   """Appends finished games to a dataset; a killed writer loses at most the unfinished part.
 
@@ -162,9 +169,10 @@ class GamesWriter:
       part_decisions: a part is closed with the game that reaches this number of decisions.
 
     Raises:
-      GamesError: the folder holds something else, or a dataset that is damaged or of other
-        arguments, or another process writes to it.
+      GamesError: the folder's path has a comma, or the folder holds something else, or a dataset
+        that is damaged or of other arguments, or another process writes to it.
     """
+    check_path(path)
     self._path, self._config, self._part_decisions = Path(path), config, part_decisions
     self._found = Description(config.name, tier, tuple(maps), origin, vocabulary.digest())
     self._digests: dict[str, str] = {}

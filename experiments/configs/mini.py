@@ -107,7 +107,7 @@ def _demonstrations() -> dict:
     "opponents": "",  # opponents that each of them meets instead; empty: one another
     "games": 800,  # recorded games
     # Games in which the imitator plays and the players label its states, for a phase of imitation
-    # of all games; 0: none.
+    # of all games; 0: none. `train` and `league` record them, `supervise` ignores the key.
     "labels": 0,
     "labels_share": 0.3,  # of the imitator's decisions in these games that its teacher takes
   }

@@ -276,7 +276,7 @@ def saved_position(run_dir: pathlib.Path) -> Position | None:
 
 def _saved_extra(folder: pathlib.Path) -> Mapping[str, Any] | None:
   """Returns what the newest checkpoint of a folder has beside its state; None: there is none."""
-  for path in sorted(folder.glob("[0-9]*"), reverse=True):
+  for path in reversed(checkpoints.find(folder).values()):
     with contextlib.suppress(checkpoints.CheckpointDamagedError):  # the learner skips it, too
       return checkpoints.read_manifest(path)["extra"]
   return None
@@ -362,15 +362,15 @@ class BestSnapshot:
 
   def loss(self, phase: Phase) -> float:
     """Returns the held-out loss of the snapshot; infinity without one of the phase."""
-    for step in reversed(self._saved.steps()):
-      extra = checkpoints.read_manifest(self._saved.directory / f"{step:012d}")["extra"]
+    for path in reversed(checkpoints.find(self._saved.directory).values()):
+      extra = checkpoints.read_manifest(path)["extra"]
       if extra["phase"] == phase.name:
         return float(extra["held_out_loss"])
     return math.inf
 
   def save(self, step: int, params: Any, phase: Phase, loss: float) -> None:
     """Replaces the snapshot, also a later one of updates that a damaged checkpoint has lost."""
-    for later in self._saved.steps():
+    for later, path in checkpoints.find(self._saved.directory).items():
       if later > step:
-        shutil.rmtree(self._saved.directory / f"{later:012d}")
+        shutil.rmtree(path)
     self._saved.save(step, Best(params), {"phase": phase.name, "held_out_loss": loss})

@@ -94,9 +94,10 @@ def test_the_command_line_changes_seeds_and_sizes():
   (["figure3_human_data", "--config.actor.gamse=1"], "the nearest is 'actor.games'"),
   (["figure3_human_data", "--config.preset=huge"], "'huge'"),
   (["figure3_human_data", "--imitator=typo"], "typo has no 'z.npz'"),
+  (["figure3_human_data", "--runs_dir=a,b"], "--runs_dir must name a directory without ','"),
 ])
 def test_wrong_command_lines_of_ablate(words, message, small, tmp_path):
-  assert message in refusal(ablate, *words, "--runs_dir", tmp_path)
+  assert message in refusal(ablate, "--runs_dir", tmp_path, *words)
 
 
 @pytest.mark.parametrize("words, message", [

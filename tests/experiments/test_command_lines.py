@@ -221,7 +221,8 @@ def test_a_binary_stored_config_or_a_directory_in_its_place_raises(run, tmp_path
   assert_one_line(run("train"), "config.json", "cannot be read")
   (tmp_path / "file").write_text("")
   assert_one_line(run("train", "--runs_dir=file"), "file")
-  assert_one_line(run("train", "--runs_dir="), "--runs_dir must name a directory, found ''")
+  assert_one_line(
+    run("train", "--runs_dir="), "--runs_dir must name a directory without ',', found ''")
 
 
 def test_a_run_with_another_config_raises(run, tmp_path):

@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow")
 
 from starleague.data.games import files
 from starleague.experiments import record_replays
-from tests.experiments.launch import launch
+from tests.experiments.launch import launch, refusal
 
 
 def test_names_that_are_not_utf_8_are_printed_escaped(tmp_path, monkeypatch):
@@ -31,3 +31,10 @@ def test_names_that_are_not_utf_8_are_printed_escaped(tmp_path, monkeypatch):
   assert first == r"refused file=game\xff.SC2Replay reason='no type called \udcff'"
   assert last.startswith("recorded games=0 decisions=0 refused=1 ")
   assert last.endswith(rf"path={tmp_path}/set\xff")
+
+
+def test_a_dataset_with_a_comma_is_refused_before_replays_are_read(tmp_path, monkeypatch):
+  monkeypatch.setattr(record_replays.playback, "jobs", None)
+  assert refusal(record_replays, tmp_path, "--dataset", "lr=1,bs=4", "--preset=mini") == (
+    "error: dataset 'lr=1,bs=4': expected a folder without ',', which separates folders; choose "
+    "another folder.")

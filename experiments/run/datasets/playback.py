@@ -13,6 +13,7 @@ from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.common.errors import UserError
+from starleague.common.text import printable
 from starleague.data import wire
 from starleague.data.games import episodes, files
 from starleague.data.records import Records
@@ -22,6 +23,7 @@ from starleague.environments.base import PlayerStep
 from starleague.experiments.run.games import sc2
 
 UNKNOWN_MMR = 3500  # of players whose replay has none, as in pysc2's converter
+_MOST_MMR = int(np.iinfo(files.NUMBERS["mmr"]).max)  # that a dataset and an observation hold
 _CHUNK = 64  # steps that are packed at once
 
 
@@ -44,22 +46,42 @@ def jobs(folders: Sequence[str | os.PathLike]) -> tuple[list[Job], list[tuple[Pa
   """Returns the replays of folders that have the actions of two human players or agents.
 
   Returns:
-    The replays in order of their paths, and the others with the reasons.
+    The replays in order of their paths, one of each game, and the others with the reasons.
+
+  Raises:
+    UserError: a file cannot be read, or ran into a limit of its decoder.
   """
   found: list[Job] = []
   refused = []
+  first: dict[str, Path] = {}  # file of each game, by key
   paths = [(str(path), reading.unreadable(path)) for path in reading.find(folders)]
+  for name, refusal in paths:
+    _require_final(name, refusal)  # before the first one is decoded
   # In a child process with limits: the files are untrusted.
   for name, decoded in workers.decode_all(paths, 1) if paths else ():
     path = Path(name)
     if isinstance(decoded, refusals.Refusal):
+      _require_final(name, decoded)
       refused.append((path, str(decoded)))
     elif decoded.game.unread or any(player.computer for player in decoded.players):
       refused.append((path, decoded.game.unread or "a player is a computer, without inputs"))
+    elif first.setdefault(decoded.game.key, path) != path:
+      # Both players of a game save it: recorded twice, it could be learnt and held out.
+      refused.append((path, f"{refusals.DUPLICATE}: another file of the game of "
+                            f"{printable(str(first[decoded.game.key]))}"))
     else:
       # Of thousands of replays, the rows that playback does not use would fill the memory.
       found.append(Job(path, decoded._replace(builds=[], commands=[])))
   return found, refused
+
+
+def _require_final(name: str, refusal: refusals.Refusal | None) -> None:
+  """Raises UserError if a file may be read the next time: the dataset could not be continued."""
+  if refusal is not None and refusal.reason in refusals.PASSING:
+    raise UserError(printable(
+      f"{name}: {refusal.reason}: {refusal.detail}; expected to read every replay, because a "
+      "dataset continues with the same ones only: start the command again, or move this file to "
+      "another folder."))
 
 
 def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[PlayerStep]:
@@ -89,8 +111,8 @@ def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[
 
 
 def mmr_of(found: int | None) -> int:
-  """Returns a rating as agents observe it."""
-  return found if found is not None and found > 0 else UNKNOWN_MMR
+  """Returns a rating as agents observe it; UNKNOWN_MMR for none and for impossible ones."""
+  return found if found is not None and 0 < found <= _MOST_MMR else UNKNOWN_MMR
 
 
 def assemble(steps: Iterable[PlayerStep], config: AgentConfig,

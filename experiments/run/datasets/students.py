@@ -38,6 +38,11 @@ from starleague.experiments.run.datasets.demonstrations import SHARDS, Demonstra
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
 
+# Folded into the key of the seed, a number that no stream of demonstrations reaches: those of the
+# same seed are other games. Of two games with an equal setting, one could be learnt and the other
+# held out.
+_STUDENTS_GAMES = 2**31 - 1
+
 
 class Student(NamedTuple):
   """Who plays while teachers label its states, or whose own actions are the labels."""
@@ -218,7 +223,8 @@ def _begin(demonstrators: Demonstrators, student: Student, stream: int) -> Batch
   sizes, pairs = demonstrators.sizes, len(pairings(demonstrators))
   program = make_program(demonstrators, student.config, student.taught)
   conditions = demonstrations.conditions(demonstrators, pairings(demonstrators))
-  key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
+  own = jax.random.fold_in(jax.random.key(demonstrators.seed), _STUDENTS_GAMES)
+  key = jax.random.fold_in(own, stream)
   opponents = (stream + np.arange(SHARDS * sizes.games, dtype=np.int32)) % pairs
   probabilities = np.full(pairs, 1 / pairs, np.float32)
   return Batch(program.init(key, opponents.reshape(SHARDS, -1), conditions),

@@ -7,6 +7,7 @@ import ml_collections
 from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import games
+from starleague.data.games import files as games_files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options, saved_agents, z_source
@@ -30,6 +31,8 @@ def check_limits(stored: ml_collections.ConfigDict, config: ml_collections.Confi
                  run_dir: pathlib.Path, other: str) -> None:
   """Checks that only limits of a phase that is not over have changed.
 
+  The first phase is over once its labels are recorded: they are those of its imitator.
+
   Args:
     stored: the run's config.
     config: that it is resumed with.
@@ -37,7 +40,7 @@ def check_limits(stored: ml_collections.ConfigDict, config: ml_collections.Confi
     other: the flag that chooses another directory.
 
   Raises:
-    SettingsError: a later phase has begun, or reinforcement learning.
+    SettingsError: labels are recorded, a later phase has begun, or reinforcement learning.
     CheckpointMismatchError: the newest checkpoint has another schema.
   """
   changed = [found for found in settings.differences(stored, config) if found[0] in LIMITS]
@@ -45,8 +48,11 @@ def check_limits(stored: ml_collections.ConfigDict, config: ml_collections.Confi
   if position is None:
     return
   trains = (run_dir / run_files.INITIAL).exists()  # reinforcement learning follows all phases
+  labelled = config.demonstrations.labels > 0 and (
+    run_dir / run_files.LABELS / games_files.MANIFEST).exists()
+  phase = max(position.phase, int(labelled))
   for key, found, expected in changed:
-    if trains or 0 <= _phase_of(config, key) < position.phase:
+    if trains or 0 <= _phase_of(config, key) < phase:
       raise settings.SettingsError(
         f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}, but this "
         f"phase of its imitation is over: keep {found!r}, or start another {other} from its "

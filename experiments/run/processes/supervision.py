@@ -38,12 +38,15 @@ def run_dir_of(runs_dir: str, run: str, flag: str = "--run") -> pathlib.Path:
     flag: that names it.
 
   Raises:
-    SettingsError: the run's name is not that of a directory, or there is no directory of runs.
+    SettingsError: the run's name is not that of a directory, there is no directory of runs, or one
+      of them has a comma.
   """
-  if not runs_dir.strip():
-    raise settings.SettingsError(f"--runs_dir must name a directory, found {runs_dir!r}.")
-  if not run.isprintable() or "/" in run or run.strip() in ("", ".", ".."):
-    raise settings.SettingsError(f"{flag} must be a name without '/', found {run!r}.")
+  # Commas separate folders of games: those of the run could not be read.
+  if not runs_dir.strip() or "," in runs_dir:
+    raise settings.SettingsError(
+      f"--runs_dir must name a directory without ',', found {runs_dir!r}.")
+  if not run.isprintable() or {"/", ","} & set(run) or run.strip() in ("", ".", ".."):
+    raise settings.SettingsError(f"{flag} must be a name without '/' and ',', found {run!r}.")
   return pathlib.Path(runs_dir) / run
 
 

@@ -175,6 +175,9 @@ def test_leftovers_of_a_killed_process_are_ignored_and_removed(copied):
   (copied / "000000000002").rename(copied / ".replaced-000000000002")
   saver = Checkpoints(copied, MINI)
   assert saver.steps() == [1, 2]
+  assert list(checkpoints.find(copied).items()) == [
+    (1, copied / "000000000001"), (2, copied / ".replaced-000000000002")]
+  assert checkpoints.find(copied / "none") == {}
   assert_same(saver.restore(make_state()).state, make_state(2))
   saver.save(2, make_state(8))
   assert {path.name for path in copied.iterdir()} == {"000000000001", "000000000002"}

@@ -81,6 +81,14 @@ def test_a_writer_killed_in_its_first_manifest_leaves_a_folder_to_use(tmp_path):
   assert games.read(tmp_path).episodes.game.tolist() == [0]
 
 
+@pytest.mark.parametrize("name", ["a,b", "a,b/games"])
+def test_a_folder_that_would_be_read_as_several_is_refused(tmp_path, name):
+  with pytest.raises(files.GamesError, match=(
+      f"^dataset '{tmp_path}/{name}': expected a folder without ',', which separates folders; ")):
+    writer(tmp_path / name)
+  assert not any(tmp_path.iterdir())
+
+
 def test_a_second_writer_is_refused_and_leaves_the_first_ones_part(tmp_path):
   with writer(tmp_path / "games") as found:
     add(found, 0)

@@ -213,6 +213,25 @@ def test_the_best_snapshot_follows_a_run_that_lost_its_newest_checkpoint(tmp_pat
   np.testing.assert_array_equal(params["m"]["w"], [1.5, 1.5])
 
 
+def test_an_imitation_killed_while_it_replaces_a_checkpoint_is_resumed(tmp_path):
+  """The earlier checkpoint of the step has the name `.replaced-STEP` then."""
+  best = imitation_setup.BestSnapshot(default_agent(), tmp_path)
+  phase = Phase("imitation", np.arange(1), np.arange(1), 2e-3, 60.0, 0)
+  params = {"m": {"w": np.full(2, 2.0, np.float32)}}
+  best.save(5, params, phase, 2.0)
+  position = Position(phase=1, batch=2, complete=True)
+  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, MINI)
+  saved.save(5, imitation_setup.Best(params), position._asdict())
+  for name in (run_files.IMITATED, run_files.IMITATION):
+    (tmp_path / name / "000000000005").rename(tmp_path / name / ".replaced-000000000005")
+  assert imitation_setup.saved_position(tmp_path) == position
+  resumed = imitation_setup.BestSnapshot(default_agent(), tmp_path)
+  assert resumed.loss(phase) == 2.0 and resumed.loss(phase._replace(name="labels")) == np.inf
+  resumed.save(4, params, phase, 1.5)  # behind the replaced one
+  assert resumed.loss(phase) == 1.5
+  assert list(checkpoints.find(tmp_path / run_files.IMITATED)) == [4]
+
+
 def test_the_saved_position_is_that_of_the_newest_checkpoint_that_can_be_read(tmp_path):
   assert imitation_setup.saved_position(tmp_path) is None
   saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, MINI)

@@ -1,5 +1,7 @@
 """Datasets of replays that the game plays back; a stand-in plays them here."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,10 @@ pytest.importorskip("pyarrow")
 
 from starleague.agent import types
 from starleague.agent import vocabulary as v
+from starleague.common.errors import UserError
 from starleague.data import games, wire
 from starleague.data.replays.records import BuildRow, CommandRow, Decoded, GameRow, PlayerRow
+from starleague.data.replays.refusals import Refusal
 from starleague.environments.sc2 import replays
 from starleague.environments.sc2.client import installation
 from starleague.environments.sc2.converter.setting import make_setting
@@ -26,7 +30,7 @@ def make_job(tmp_path, name, end=200, map_name="Home"):
   path.write_bytes(name.encode())
   fields = dict.fromkeys(GameRow._fields, 0) | {
     "replay": name, "file": str(path), "map": map_name, "loops": end, "version": "4.10",
-    "unread": ""}
+    "unread": "", "key": name}
   players = [PlayerRow(**dict.fromkeys(PlayerRow._fields, 0) | {
     "player": i + 1, "name": f"player {i}", "race": race, "opponent": other, "mmr": mmr, "side": i,
     "computer": False, "action_loops": [*ACTIONS[i], end]})
@@ -138,6 +142,68 @@ def test_jobs_do_not_hold_commands_and_builds(tmp_path, monkeypatch):
   (found,), refused = playback.jobs([tmp_path])
   assert found == job and not refused
   assert (found.decoded.builds, found.decoded.commands) == ([], [])
+
+
+def find_jobs(monkeypatch, found):
+  """Returns the jobs of replays, by path, that are decoded to rows or refusals."""
+  monkeypatch.setattr(playback.reading, "find", lambda folders: list(found))
+  monkeypatch.setattr(playback.reading, "unreadable", lambda path: None)
+  monkeypatch.setattr(playback.workers, "decode_all",
+                      lambda paths, processes: ((path, found[Path(path)]) for path, _ in paths))
+  return playback.jobs(["folder"])
+
+
+def test_a_game_with_several_files_is_one_job(tmp_path, monkeypatch):
+  one, other, copy = (make_job(tmp_path, name) for name in ("a", "b", "c"))
+
+  def of_game(job, key, **changes):
+    return job.decoded._replace(game=job.decoded.game._replace(key=key, **changes))
+
+  found, refused = find_jobs(monkeypatch, {
+    # The first file of the second game cannot be played back: its other one can.
+    one.path: of_game(one, "x"), other.path: of_game(other, "y", unread="damaged"),
+    copy.path: of_game(copy, "x"), copy.path.with_name("d"): of_game(copy, "y")})
+  assert [job.path.name for job in found] == ["a.SC2Replay", "d"]
+  assert refused == [(other.path, "damaged"),
+                     (copy.path, f"duplicate: another file of the game of {one.path}")]
+
+
+@pytest.mark.parametrize("reason", [
+  "time limit", "memory limit", "decoder died", "unreadable", "damaged"])
+def test_a_replay_that_may_be_read_the_next_time_ends_the_search(tmp_path, monkeypatch, reason):
+  """Without it, the dataset would be another one, which the next run could not continue."""
+  one, other = make_job(tmp_path, "a"), make_job(tmp_path, "b")
+  files = {one.path: Refusal(reason, "the detail"), other.path: other.decoded}
+  if reason == "damaged":
+    assert find_jobs(monkeypatch, files) == ([other], [(one.path, "the detail")])
+  else:
+    with pytest.raises(UserError, match=(
+        f"^{one.path}: {reason}: the detail; expected to read every replay, .*: start the command "
+        "again, or move this file to another folder.$")):
+      find_jobs(monkeypatch, files)
+
+
+def test_an_unreadable_replay_is_named_before_any_is_decoded(tmp_path, monkeypatch):
+  make_job(tmp_path, "a")
+  (tmp_path / "b.SC2Replay").symlink_to(tmp_path / "missing")
+  monkeypatch.setattr(playback.workers, "decode_all", None)
+  with pytest.raises(UserError, match="b.SC2Replay: unreadable: cannot be read: No such file"):
+    playback.jobs([tmp_path])
+
+
+@pytest.mark.parametrize("found, expected", [
+  (None, 3500), (0, 3500), (-36400, 3500), (1, 1), (32767, 32767), (32768, 3500), (40000, 3500)])
+def test_impossible_ratings_are_unknown(found, expected):
+  assert playback.mmr_of(found) == expected
+
+
+def test_a_replay_with_an_impossible_rating_is_recorded(tmp_path):
+  job = make_job(tmp_path, "a")
+  first, second = job.decoded.players
+  job = job._replace(decoded=job.decoded._replace(
+    players=[first._replace(mmr=40000), second]))
+  assert playback.record(tmp_path / "set", [job], "mini", play=play).games == 1
+  assert games.read(tmp_path / "set").episodes.mmr.tolist() == [3500, 3500]
 
 
 @recorded.needs_data

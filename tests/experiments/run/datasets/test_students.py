@@ -50,6 +50,30 @@ def folder(run_dir, tmp_path_factory):
     yield path
 
 
+def test_a_students_games_are_others_than_the_demonstrations_of_its_seed(monkeypatch):
+  """Both plays of a batch, by the teachers and by the student, are of equal games."""
+  keys = []
+
+  class Program:
+    def init(self, key, opponents, conditions):
+      keys.append(tuple(jax.random.key_data(key).tolist()))
+
+    def run(self, *arguments):
+      return None, None, None
+
+  for module in (demonstrations, students):
+    monkeypatch.setattr(module, "make_program", lambda *arguments: Program())
+  monkeypatch.setattr(demonstrations.shards, "to_host", lambda played: played)
+  student, streams = students.Student((), agent_config.mini(), 0.0), 130
+  for stream in range(streams):
+    next(demonstrations.play(TEACHERS, stream))
+    for _ in range(2):
+      students._begin(TEACHERS, student, stream)
+  recorded, first, second = keys[::3], keys[1::3], keys[2::3]
+  assert first == second and len(set(recorded)) == len(set(first)) == streams
+  assert not set(recorded) & set(first)
+
+
 @pytest.mark.slow
 def test_a_games_sides_are_the_students_and_its_opponents(folder):
   found = games.read(folder)

@@ -67,6 +67,30 @@ def test_limits_of_the_phase_of_labels_may_change_until_it_is_over(tmp_path):
     prepare(labels_seconds=300.0, fine_tune_seconds=40.0)
 
 
+def test_limits_of_the_first_phase_may_change_until_its_labels_are_recorded(tmp_path):
+  """Longer, it would give another imitator than the one that played the labelled games."""
+  def prepare(**limits):
+    supervision.prepare(settings.complete({}, {"demonstrations.labels": 8} | {
+      f"imitation.{key}": value for key, value in limits.items()}), tmp_path)
+
+  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, agent_config.mini())
+  prepare(seconds=300.0)
+  saved.save(1, imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}}),
+             Position(complete=True)._asdict())
+  (tmp_path / run_files.LABELS).mkdir()
+  (tmp_path / run_files.LABELS / ".part-00000.parquet-abc").write_bytes(b"not kept")
+  prepare(seconds=600.0)
+  (tmp_path / run_files.LABELS / ".part-00000.parquet-abc").unlink()
+  recorded_games.write(tmp_path / run_files.LABELS, agent_config.mini(), [5])
+  with pytest.raises(settings.SettingsError, match=(
+      "imitation.seconds = 600.0, found 900.0, but this phase of its imitation is over")):
+    prepare(seconds=900.0)
+  prepare(seconds=600.0, labels_seconds=200.0, fine_tune_seconds=40.0)
+  # A folder of the same name does not belong to a run without labels.
+  without = settings.complete({}, {"imitation.seconds": 900.0})
+  imitation_checks.check_limits(settings.load(tmp_path), without, tmp_path, "--run")
+
+
 def test_a_run_without_labels_reads_no_limits_of_their_phase(tmp_path):
   saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, agent_config.mini())
   saved.save(1, imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}}),

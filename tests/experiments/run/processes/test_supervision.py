@@ -32,6 +32,19 @@ def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
   assert settings.load(tmp_path / "a").to_dict() == config.to_dict()
 
 
+@pytest.mark.parametrize("runs_dir, run, message", [
+  ("runs", "lr=1e-3,bs=4", "--run must be a name without '/' and ',', found 'lr=1e-3,bs=4'."),
+  ("runs", "a/b", "--run must be a name without '/' and ',', found 'a/b'."),
+  ("a,b", "mini", "--runs_dir must name a directory without ',', found 'a,b'."),
+  (" ", "mini", "--runs_dir must name a directory without ',', found ' '."),
+])
+def test_a_run_whose_games_could_not_be_read_has_no_directory(runs_dir, run, message):
+  with pytest.raises(settings.SettingsError) as error:
+    supervision.run_dir_of(runs_dir, run)
+  assert str(error.value) == message
+  assert str(supervision.run_dir_of("runs", "lr=1e-3")) == "runs/lr=1e-3"
+
+
 def test_a_resumed_run_may_change_its_evaluation_but_not_its_learning(tmp_path):
   supervision.prepare(settings.complete({}), tmp_path)
   supervision.prepare(settings.complete({}, {"evaluation.temperature": 0.5}), tmp_path)

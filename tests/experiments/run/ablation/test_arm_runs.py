@@ -209,6 +209,17 @@ def test_runs_are_trained_in_turn_and_finished_ones_skipped(runs, train):
   assert reported[-1] == (120, "z_3")
 
 
+def test_a_run_with_more_updates_than_the_budget_is_refused_before_any_training(runs, train):
+  exploit = runs[4]._replace(path=runs[4].path.with_name("exploited"), target=runs[4])
+  for run, key in ((runs[1], "--updates"), (exploit, "--exploiter_updates")):
+    more = run.path / run_files.CHECKPOINTS / f"{41:012d}"
+    more.mkdir(parents=True)
+    with pytest.raises(settings.SettingsError, match=(
+        f"{run.path.name}' has 41 updates, expected at most 40; raise {key}, or choose")):
+      arm_runs.train([runs[0], run], None, lambda *_: None)
+    assert train == []
+
+
 def test_an_imitator_that_cannot_be_used_is_refused_before_any_training(runs, train, tmp_path):
   imitator = tmp_path / "given"
   for word in ("'z.npz'", "'initial'"):

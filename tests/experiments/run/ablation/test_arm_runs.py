@@ -17,6 +17,7 @@ from starleague.experiments.run.config import config_flags, settings
 from starleague.experiments.run.evaluation import robustness
 from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import process_runner
+from starleague.league import matchmaking
 from tests.experiments.run import ablations, libraries
 
 # In the place of `train`: saves a checkpoint of 25 updates, of 40 when it is started again.
@@ -187,6 +188,13 @@ def test_arms_differ_in_one_choice_each(tmp_path):
     changed = {found for run in runs[1:]
                for found, *_ in settings.differences(runs[0].config, run.config)}
     assert changed == {key}
+
+
+def test_the_last_arm_of_matchmaking_has_half_pfsp_and_half_self_play(tmp_path):
+  run = arm_runs.make_runs(ABLATIONS["figure3_self_play"], load, {}, tmp_path)[3]
+  rules = matchmaking.SCHEMES[run.config.league.matchmaking]
+  assert run.arm.title == "PFSP and self-play"
+  assert (rules.pfsp_share, rules.verification_share, rules.past_weighting) == (.5, 0, "squared")
 
 
 def test_arms_of_the_papers_figure_differ_in_one_choice_each(tmp_path):

@@ -99,11 +99,11 @@ class Coordinator:
     except BaseException:
       self._held.close()
       raise
-    self._orders = Orders(self.payoff, self._members, snapshot_rules or players.pseudocode_rules(),
-                          seed, clear_on_reset)
     self._assigner = Assigner(
       self.payoff, self._members, self.leases, match_rules, own_rules or {}, seed,
       options.half_life_s, self._file.counter(MATCHES), self._count_start())
+    self._orders = Orders(self.payoff, self._members, self._assigner,
+                          snapshot_rules or players.pseudocode_rules(), seed, clear_on_reset)
     self._reports = Reports(self.payoff, self._members, self.leases, self._assigner,
                             options.notable)
     for assignment in self._file.assignments():

@@ -16,6 +16,8 @@ from typing import NamedTuple
 EVALUATION = "evaluation"  # branch of the assignments of evaluators
 EVALUATION_POOL = ""
 MOST_GAMES = 1_000_000  # of one assignment
+MOST_VOIDS = 3  # of an evaluator's assignment
+AssignmentNumber = tuple[int, int]  # start of the coordinator, number since it: ascending
 
 
 class Assignment(NamedTuple):
@@ -41,6 +43,12 @@ class Assignment(NamedTuple):
   def pool(self) -> str:
     """The player whose actors may have it, or EVALUATION_POOL."""
     return EVALUATION_POOL if self.branch == EVALUATION else self.home
+
+  @property
+  def number(self) -> AssignmentNumber:
+    """Its place in the order in which the league made its assignments."""
+    start, _, number = self.id.partition("-")
+    return int(start), int(number)
 
   def result_id(self, game: int) -> str:
     """Returns the id of a game's result; raises ValueError for a number that is not its own."""

@@ -203,7 +203,8 @@ class PlayerLearner:
           self.learner, self._agent, self._options, self._process.run_dir)
         self._apply()
         self._save(now=True)
-        # Scores are cleared as the order is completed: then games need the new policy.
+        # Scores are cleared as the order is completed: games of later assignments count, and need
+        # the new policy.
         self._duties.publish_now(self.learner.state, self.step, self._stop)
       client.complete(order.id)
       logging.info("player=%s snapshot=%s update=%d reset=%s", self.name, order.snapshot, self.step,

@@ -81,7 +81,7 @@ class Orders:
     since = progress.steps - progress.snapshot_steps
     if since < rule.minimum_steps or self.open(name):
       return None  # checked first: scores against all players are expensive
-    reference = [other.name for other in players.reference_set(player, self._members.all())]
+    reference = self._members.reference_set(player)
     if not players.snapshot_due(rule, since, self._payoff.scores(name, reference)):
       return None
     with self._database.lock:

@@ -141,8 +141,10 @@ def test_a_clock_that_jumps_ends_no_lease_and_the_next_seconds_count(leases, clo
   assert names(leases.expire()) == ["1-1"]
 
 
-@hypothesis.given(st.lists(st.tuples(st.sampled_from(["add", "renew", "played", "release", "void", "wait"]),
-                                     st.integers(0, 5)), max_size=60))
+EVENTS = ["add", "renew", "played", "release", "void", "wait"]
+
+
+@hypothesis.given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 5)), max_size=60))
 @hypothesis.settings(max_examples=60)
 def test_each_assignment_has_one_holder_or_is_available_once(events):
   """Against a plain model: a dict of the holders and the ends of their leases."""

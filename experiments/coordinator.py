@@ -38,7 +38,7 @@ _LEASE_S = flags.DEFINE_float(
 _MATCHMAKING = flags.DEFINE_enum(
   "matchmaking", "pfsp", list(matchmaking.SCHEMES), "How main agents choose opponents: pfsp, the "
   "published mixture; pfsp_alone, PFSP over the league's past; fsp, the past uniformly; self_play, "
-  "live main agents.")
+  "live main agents; pfsp_self_play, half PFSP and half self-play.")
 _OWN = flags.DEFINE_string(
   "own_matchmaking", "", "Schemes of main agents that differ, PLAYER=SCHEME[,PLAYER=SCHEME...].")
 

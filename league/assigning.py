@@ -11,7 +11,14 @@ import numpy as np
 
 from starleague.league import matchmaking
 from starleague.league.evaluation import LeastKnownPairs
-from starleague.league.leases import EVALUATION, EVALUATION_POOL, Assignment, Leases
+from starleague.league.league_file import LeagueFile
+from starleague.league.leases import (
+  EVALUATION,
+  EVALUATION_POOL,
+  Assignment,
+  AssignmentNumber,
+  Leases,
+)
 from starleague.league.matchmaking import Draws, Match, MatchRules, Opponents
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
@@ -48,6 +55,7 @@ class Assigner:
     self._makers: dict[str, Callable[[Draws], Match]] = {}  # by player
     self._number, self._start, self._issued = number, start, 0
     self._members = members
+    self._resets = LeagueFile(payoff.database).resets()
     self._pairs: tuple[Sequence[Player], LeastKnownPairs] | None = None
     self._make_draws(number + 1)
     self._unwritten: list[Assignment] = []
@@ -177,6 +185,20 @@ class Assigner:
     self._leases.issue(issued, holder)
     self._unwritten += issued
     return issued
+
+  @property
+  def last(self) -> AssignmentNumber:
+    """Number of the last assignment."""
+    return self._start, self._issued
+
+  def apply_reset(self, name: str, last: AssignmentNumber) -> None:
+    """Takes the last assignment before a player's reset, after its transaction."""
+    self._resets[name] = last
+
+  def is_former(self, assignment: Assignment) -> bool:
+    """Returns whether a player was reset after the assignment: its games may be of that policy."""
+    return any(assignment.number <= self._resets[name]
+               for name in (assignment.home, assignment.away) if name in self._resets)
 
   @property
   def number(self) -> int:

@@ -99,11 +99,11 @@ class Coordinator:
     except BaseException:
       self._held.close()
       raise
-    self._orders = Orders(self.payoff, self._members, snapshot_rules or players.pseudocode_rules(),
-                          seed, clear_on_reset)
     self._assigner = Assigner(
       self.payoff, self._members, self.leases, match_rules, own_rules or {}, seed,
       options.half_life_s, self._file.counter(MATCHES), self._count_start())
+    self._orders = Orders(self.payoff, self._members, self._assigner,
+                          snapshot_rules or players.pseudocode_rules(), seed, clear_on_reset)
     self._reports = Reports(self.payoff, self._members, self.leases, self._assigner,
                             options.notable)
     for assignment in self._file.assignments():
@@ -237,8 +237,8 @@ class Coordinator:
     return self.leases.renew([assignment.id for assignment in wanted], holder)
 
   def release(self, assignments: Iterable[Assignment], holder: str = "") -> None:
-    """Gives an actor's unfinished assignments to others at once: it ends."""
-    self.leases.release([assignment.id for assignment in assignments], holder)
+    """Gives an actor's unfinished assignments to others at once; see `Leases.void`."""
+    self.leases.void([assignment.id for assignment in assignments], holder)
 
   def _check(self, assignment: Assignment) -> None:
     """Raises an error for an assignment that the league cannot have given."""
@@ -257,7 +257,8 @@ class Coordinator:
     """Counts games of assignments and renews their leases; a repeated report counts once.
 
     The first result of each game counts, also if another actor reports another one: both may have
-    played a match that was given again. A snapshot of the home player is ordered if its rule
+    played a match that was given again. Scores leave out games of assignments from before a reset
+    of a player, as far as resets clear scores. A snapshot of the home player is ordered if its rule
     requires one, and of the away player if it learns from these games too.
 
     Returns:

@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 from starleague.common import run_files
 from starleague.common.database import Database, DatabaseFileError
 from starleague.league import schema
-from starleague.league.leases import Assignment
+from starleague.league.leases import Assignment, AssignmentNumber
 from starleague.league.players import LeagueError, Player, is_first_snapshot
 from starleague.league.ratings import archive
 
@@ -136,6 +136,12 @@ class LeagueFile:
     """Returns a counter; 0 if it was never set."""
     found = self._rows("SELECT value FROM counters WHERE name = ?", (name,))
     return found[0][0] if found else 0
+
+  def resets(self) -> dict[str, AssignmentNumber]:
+    """Returns the last assignment before the last reset of each player that was reset."""
+    return {name: (start, number) for name, start, number in self._rows(
+      "SELECT substr(s.name, 13), s.value, n.value FROM counters AS s JOIN counters AS n "
+      "ON n.name = 'reset_number/' || substr(s.name, 13) WHERE s.name GLOB 'reset_start/*'")}
 
   def assignments(self) -> list[Assignment]:
     """Returns the assignments that are not finished."""
@@ -281,6 +287,12 @@ def set_paused(connection: sqlite3.Connection, name: str, paused: bool) -> None:
 def set_counter(connection: sqlite3.Connection, name: str, value: int) -> None:
   """Stores a counter."""
   connection.execute("INSERT OR REPLACE INTO counters VALUES (?, ?)", (name, value))
+
+
+def set_reset(connection: sqlite3.Connection, name: str, last: AssignmentNumber) -> None:
+  """Stores the last assignment before a player's reset."""
+  for part, value in zip(("start", "number"), last, strict=True):
+    set_counter(connection, f"reset_{part}/{name}", value)
 
 
 def insert_assignments(connection: sqlite3.Connection, assignments: Iterable[Assignment]) -> None:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 EVALUATION = "evaluation"  # branch of the assignments of evaluators
 EVALUATION_POOL = ""
 MOST_GAMES = 1_000_000  # of one assignment
+MOST_VOIDS = 3  # of an evaluator's assignment
+AssignmentNumber = tuple[int, int]  # start of the coordinator, number since it: ascending
 
 
 class Assignment(NamedTuple):
@@ -41,6 +43,12 @@ class Assignment(NamedTuple):
   def pool(self) -> str:
     """The player whose actors may have it, or EVALUATION_POOL."""
     return EVALUATION_POOL if self.branch == EVALUATION else self.home
+
+  @property
+  def number(self) -> AssignmentNumber:
+    """Its place in the order in which the league made its assignments."""
+    start, _, number = self.id.partition("-")
+    return int(start), int(number)
 
   def result_id(self, game: int) -> str:
     """Returns the id of a game's result; raises ValueError for a number that is not its own."""
@@ -88,6 +96,7 @@ class Leases:
     self._assignments: dict[str, Assignment] = {}
     self._evaluations: dict[str, Assignment] = {}  # those of evaluators
     self._left: dict[str, int] = {}  # games without a result, where some have one
+    self._voids: collections.Counter[str] = collections.Counter()
     self._held: dict[str, _Lease] = {}  # of the assignments that are not available
     # All leases have one length: the last one ends last.
     self._leases: collections.deque[_Lease] = collections.deque()
@@ -197,11 +206,27 @@ class Leases:
     return lease is None or lease.holder in ("", holder)
 
   def release(self, identifiers: Iterable[str], holder: str) -> None:
-    """Makes an actor's assignments available at once: it ends."""
+    """Makes an actor's assignments available at once."""
     with self._lock:
       for identifier in identifiers:
         if identifier in self._held and self._may_hold(identifier, holder):
           self._offer(identifier)
+
+  def void(self, identifiers: Iterable[str], holder: str) -> None:
+    """Makes an actor's assignments available at once, to any actor: it ends, or a game failed.
+
+    An assignment of evaluators that is void MOST_VOIDS times is given to nobody any more. It stays
+    among `evaluations`: its pair counts as played, so that others are known least.
+    """
+    with self._lock:
+      for identifier in identifiers:
+        if identifier in self._held and self._may_hold(identifier, holder):
+          self._voids[identifier] += 1
+          if identifier in self._evaluations and self._voids[identifier] >= MOST_VOIDS:
+            del self._held[identifier]
+          else:
+            self._held[identifier] = self._held[identifier]._replace(holder="")
+            self._offer(identifier)
 
   def played(self, identifier: str, games: int) -> bool:
     """Subtracts games with a result; returns whether the assignment has just been finished.
@@ -217,7 +242,7 @@ class Leases:
         self._left[identifier] = left
         return False
       del self._assignments[identifier]
-      for found in (self._evaluations, self._left, self._held):
+      for found in (self._evaluations, self._left, self._voids, self._held):
         found.pop(identifier, None)
       return True
 

@@ -122,6 +122,7 @@ SCHEMES = {
   "pfsp_alone": MatchRules(pfsp_share=1.0, verification_share=0.0),
   "fsp": MatchRules(pfsp_share=1.0, verification_share=0.0, past_weighting="uniform"),
   "self_play": MatchRules(pfsp_share=0.0, verification_share=0.0, self_play_score=-1.0),
+  "pfsp_self_play": MatchRules(verification_share=0.0, self_play_score=-1.0),  # half each
 }
 
 

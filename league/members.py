@@ -58,12 +58,24 @@ class Members:
     with self._database.lock:
       self._paused = self._file.paused()
       self._by_name = {player.name: player for player in self._file.players()}
+      self._references: dict[str, tuple[str, ...]] = {}  # by kind; after the players: see below
       self.roster = Roster(player for player in self._by_name.values()
                            if player.name not in self._paused)
 
   def all(self) -> list[Player]:
     """Returns all players, in order of creation."""
     return list(self._by_name.values())
+
+  def reference_set(self, player: Player) -> tuple[str, ...]:
+    """Returns the names of a player's `players.reference_set`, paused ones too.
+
+    The same tuple until a player joins: a table of counts remembers its columns.
+    """
+    references = self._references  # first: another thread may read the players meanwhile
+    if player.kind not in references:
+      references[player.kind] = tuple(
+        other.name for other in players.reference_set(player, self.all()))
+    return references[player.kind]
 
   def get(self, name: str) -> Player:
     """Returns a player by name; raises UnknownPlayerError if the league does not have it."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from starleague.league import league_file, payoff, players
+from starleague.league.assigning import Assigner
 from starleague.league.league_file import LeagueFile, Order, Progress
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
@@ -24,19 +25,20 @@ _MOST_SECONDS = 2.0 ** 53  # all whole seconds below are exact
 class Orders:
   """The progress of the learning players, and their open orders. Threads may share it."""
 
-  def __init__(self, scores: Payoff, members: Members, rules: SnapshotRules, seed: int,
-               clear_on_reset: bool):
+  def __init__(self, scores: Payoff, members: Members, assigner: Assigner, rules: SnapshotRules,
+               seed: int, clear_on_reset: bool):
     """Reads progress and orders from the league's file.
 
     Args:
       scores: the payoff; its file is the league's.
       members: the players.
+      assigner: of the assignments that a reset makes former ones.
       rules: of snapshots and resets.
       seed: of resets.
       clear_on_reset: whether a reset deletes the player's scores.
     """
-    self._payoff, self._members, self._rules = scores, members, rules
-    self._seed, self._clear_on_reset = seed, clear_on_reset
+    self._payoff, self._members, self._assigner = scores, members, assigner
+    self._rules, self._seed, self._clear_on_reset = rules, seed, clear_on_reset
     self._database = scores.database
     self._file = LeagueFile(self._database)
     self._progress = self._file.progress()
@@ -79,7 +81,7 @@ class Orders:
     since = progress.steps - progress.snapshot_steps
     if since < rule.minimum_steps or self.open(name):
       return None  # checked first: scores against all players are expensive
-    reference = [other.name for other in players.reference_set(player, self._members.all())]
+    reference = self._members.reference_set(player)
     if not players.snapshot_due(rule, since, self._payoff.scores(name, reference)):
       return None
     with self._database.lock:
@@ -110,14 +112,16 @@ class Orders:
       parent = self._members.get(order.player)
       copy = Player(order.snapshot, players.HISTORICAL, parent.race, parent.name, parent.kind,
                     order.steps)
-      clears = order.reset and self._clear_on_reset
+      clears, last = order.reset and self._clear_on_reset, self._assigner.last
       with self._database.transaction() as connection:
         league_file.complete_order(connection, order, copy)
         if clears:
           # In the same transaction: after a crash, no reset policy has its former scores.
           payoff.clear(connection, parent.name)
+          league_file.set_reset(connection, parent.name, last)
       if clears:
         self._payoff.apply_clear(parent.name)
+        self._assigner.apply_reset(parent.name, last)
       progress = self.progress(parent.name)
       self._progress[parent.name] = progress._replace(resets=progress.resets + order.reset)
       del self._open[identifier]

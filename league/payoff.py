@@ -239,7 +239,8 @@ class Payoff:
     return sum(staged.new)
 
   def stage(self, connection: sqlite3.Connection, results: Sequence[GameResult],
-            earlier: Mapping[tuple[str, str], Counts], *, first_counts: bool = False) -> Staged:
+            earlier: Mapping[tuple[str, str], Counts], *, first_counts: bool = False,
+            scored: bool = True) -> Staged:
     """Writes results, and computes the counts that they lead to; `write` and `apply` store these.
 
     Args:
@@ -247,6 +248,7 @@ class Payoff:
       results: validated.
       earlier: counts changed earlier in the same transaction.
       first_counts: whether a result that contradicts the one of the same id is ignored.
+      scored: whether the results change scores; those of a former policy do not.
 
     Raises:
       ValueError: a result contradicts the result of the same id. The caller rolls back.
@@ -262,7 +264,7 @@ class Payoff:
       if not added.rowcount:
         if not first_counts:
           _check_same(connection, result)
-      elif result.home != result.away:
+      elif scored and result.home != result.away:
         outcome = result.result if forward else -result.result
         staged.pairs[key] = decayed(counts, outcome, self._decay)
     return staged

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from starleague.league import evaluation, league_file
 from starleague.league.assigning import Assigner
 from starleague.league.batching import Batches
-from starleague.league.counts import Counts
+from starleague.league.counts import NO_GAMES, Counts
 from starleague.league.evaluation import History, NotableRules
 from starleague.league.league_file import LeagueFile, Replay
 from starleague.league.leases import Assignment, Leases
@@ -198,15 +198,16 @@ class Reports:
     for name, steps in report.steps.items():
       league_file.raise_steps(connection, name, steps)
     assignment = report.assignment
+    scored = assignment is None or not self._assigner.is_former(assignment)
     staged = self._payoff.stage(connection, report.results, pairs,
-                                first_counts=assignment is not None)
+                                first_counts=assignment is not None, scored=scored)
     receipts = []
     loops = report.loops or (0,) * len(report.results)
     for result, length, new, before in zip(report.results, loops, staged.new, staged.before,
                                            strict=True):
       reasons: tuple[str, ...] = ()
       if length and new:
-        reasons = self._notable(result, length, before, longest)
+        reasons = self._notable(result, length, before if scored else None, longest)
         longest = max(longest, length)
         if reasons:
           league_file.insert_replay(connection, Replay(*result, length, reasons, None))
@@ -228,9 +229,11 @@ class Reports:
         if counted and self._members.get(name).kind != SCRIPTED:
           yield name, archive.cell(behaviour)
 
-  def _notable(self, result: GameResult, loops: int, before: Counts,
+  def _notable(self, result: GameResult, loops: int, before: Counts | None,
                longest: int) -> tuple[str, ...]:
+    """Returns why a game is notable; `before` is None for a former policy, without scores."""
     home, away = self._members.get(result.home), self._members.get(result.away)
-    history = History(before, home.kind, away.kind, longest)
-    outcome = DRAW if home == away else result.result  # self-play has no upset
+    history = History(before or NO_GAMES, home.kind, away.kind, longest)
+    # Neither self-play nor a former policy has an upset.
+    outcome = DRAW if home == away or before is None else result.result
     return evaluation.notable(outcome, loops, history, self._rules)

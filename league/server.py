@@ -138,11 +138,11 @@ def _handler(service: Service, method: str, budget: ByteBudget) -> Any:
                     f"The requests in progress have too many bytes, expected at most {MOST_BYTES}.")
     try:
       return service.call(method, message)
-    except (UserError, ValueError) as error:
-      context.abort(grpc.StatusCode.INVALID_ARGUMENT, " ".join(str(error).split()))
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError) as error:  # first: the error of a full disk is a UserError too
       logging.error("%s failed: %s", method, error)
       context.abort(grpc.StatusCode.UNAVAILABLE, f"The league's files cannot be written: {error}.")
+    except (UserError, ValueError) as error:
+      context.abort(grpc.StatusCode.INVALID_ARGUMENT, " ".join(str(error).split()))
     finally:
       budget.give_back(len(message))
     raise AssertionError("abort raises")

@@ -94,8 +94,9 @@ class Evaluator:
     """Plays and reports the games of an assignment; keeps the replays that are asked for.
 
     Learning players keep the parameters that they have at the first game. If a game fails, the
-    assignment goes to another evaluator, or to this one later. All of its games are then played
-    again, but a game that has a result counts no second time and its replay stays.
+    assignment goes to another evaluator, or to this one again, at most three times in all. All of
+    its games are then played again, but a game that has a result counts no second time and its
+    replay stays.
     """
     players = [self._members(name) for name in (assignment.home, assignment.away)]
     match = self._arena.match(players, [self._params(player) for player in players])

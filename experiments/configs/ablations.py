@@ -71,7 +71,7 @@ ABLATIONS = {
       Arm("self_play", "self-play", {"league.matchmaking": "self_play"}),
       Arm("fsp", "fictitious self-play", {"league.matchmaking": "fsp"}),
       Arm("pfsp_alone", "PFSP", {"league.matchmaking": "pfsp_alone"}),
-      Arm("pfsp", "PFSP and self-play", {"league.matchmaking": "pfsp"}),
+      Arm("pfsp_self_play", "PFSP and self-play", {"league.matchmaking": "pfsp_self_play"}),
     ),
     overrides={"league.composition": "terran:1:0:0"}, updates=2000, league=True,
     exploiters=2, exploiter_updates=800),

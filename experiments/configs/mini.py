@@ -129,9 +129,10 @@ def _league() -> dict:
     # Players: RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS[:FROZEN_MAIN_AGENTS] of each race.
     "composition": "terran:1:1:2",
     "seconds": 1020.0,  # duration of the league, after imitation
-    "main_updates": 0,  # updates of each main agent at which the league ends; 0: no limit
-    # How main agents choose opponents: pfsp, the published mixture; pfsp_alone, fsp, self_play; see
-    # starleague.league.matchmaking.
+    # Updates of each main agent: the league ends when all main agents have them; 0: no limit.
+    "main_updates": 0,
+    # How main agents choose opponents: pfsp, the published mixture; pfsp_alone, fsp, self_play,
+    # pfsp_self_play; see starleague.league.matchmaking.
     "matchmaking": "pfsp",
     # Schemes of main agents that differ, as terran-main-1=self_play,terran-main-2=fsp.
     "own_matchmaking": "",

@@ -9,7 +9,7 @@ qualities of the players stay the same.
 """
 
 import bisect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -169,17 +169,32 @@ def fill(counts: Iterable[CellCount], names: Sequence[str],
   index = {name: i for i, name in enumerate(names)}
   archive = EMPTY
   points: dict[int, Point] = {}  # the last one of its steps stands
-  for each in sorted(counts, key=lambda each: (each.steps, each.player, each.cell)):
-    player = policy(each, index) if each.games >= FEWEST_GAMES else None
-    if player is None:
+  for steps, player, where, parents in sorted(_of_policies(counts, index)):
+    # A new snapshot has not been rated yet.
+    rated = (float(qualities[i]) for i in (player, *parents))
+    quality = next((value for value in rated if not np.isnan(value)), None)
+    if quality is None:
       continue
-    quality = float(qualities[player])
-    if np.isnan(quality):  # a new snapshot has not been rated yet
-      quality = float(qualities[index.get(each.player, player)])
-    if np.isnan(quality):
-      continue
-    after = add(archive, each.cell, quality, player)
+    after = add(archive, where, quality, player)
     if after is not archive:
       archive = after
-      points[each.steps] = Point(each.steps, coverage(archive), qd_score(archive))
+      points[steps] = Point(steps, coverage(archive), qd_score(archive))
   return archive, list(points.values())
+
+
+def _of_policies(counts: Iterable[CellCount], index: Mapping[str, int]
+                 ) -> Iterator[tuple[int, int, Cell, tuple[int, ...]]]:
+  """Yields each policy with FEWEST_GAMES in a cell: steps, its index, the cell, its parent's index.
+
+  A snapshot has two counts, because its parent played as the same policy before it.
+  """
+  found: dict[tuple[int, Cell], list[CellCount]] = {}
+  for count in counts:
+    player = policy(count, index)
+    if player is not None:
+      found.setdefault((player, count.cell), []).append(count)
+  for (player, where), each in found.items():
+    if sum(count.games for count in each) >= FEWEST_GAMES:
+      alone = [count.steps for count in each if count.games >= FEWEST_GAMES]
+      parents = {index[count.player] for count in each if count.player in index} - {player}
+      yield min(alone) if alone else max(count.steps for count in each), player, where, (*parents,)

@@ -183,6 +183,13 @@ class PlayerLearner:
     self._save()
     return True
 
+  def skip(self) -> bool:
+    """Drops the next batch; returns whether there was one, none after a stop.
+
+    A table that none reads would stop the actors of the other players.
+    """
+    return next(self.batches, None) is not None
+
   def execute_orders(self, client: league.LeagueClient) -> None:
     """Reports the steps, publishes the parameters, and carries out the coordinator's orders.
 
@@ -203,7 +210,8 @@ class PlayerLearner:
           self.learner, self._agent, self._options, self._process.run_dir)
         self._apply()
         self._save(now=True)
-        # Scores are cleared as the order is completed: then games need the new policy.
+        # Scores are cleared as the order is completed: games of later assignments count, and need
+        # the new policy.
         self._duties.publish_now(self.learner.state, self.step, self._stop)
       client.complete(order.id)
       logging.info("player=%s snapshot=%s update=%d reset=%s", self.name, order.snapshot, self.step,
@@ -318,7 +326,8 @@ def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
                 league_time: Callable[[float], float] = _own_time) -> None:
   """Updates whichever player has a batch, until time or updates are over or `stop` is set.
 
-  The time counts from the first update: before it actors compile. `mains` are main agents.
+  Main agents, `mains`, that have their updates drop their batches until the others have theirs.
+  The time counts from the first update: before it actors compile.
   `league_time` takes this learner's training time, and returns the league's.
   """
   before = league_time(max(learner.trained_seconds for learner in learners))
@@ -351,7 +360,7 @@ def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
     ready = next_ready(learners)
     if ready is not None:
       begun = begun or now
-      if not ready.advance():
+      if not (ready.skip() if _has_updates(ready, options, mains) else ready.advance()):
         return
       arrived = time.monotonic()
       if _have_updates(learners, options, mains):
@@ -368,5 +377,11 @@ def _have_updates(learners: Sequence[PlayerLearner], options: ReinforcementOptio
   """Whether all players together, or each main agent, have the updates that end the league."""
   if 0 < options.updates <= sum(learner.step for learner in learners):
     return True
-  steps = [learner.step for learner in learners if learner.name in mains]
-  return bool(steps) and 0 < options.main_updates <= min(steps)
+  own = [learner for learner in learners if learner.name in mains]
+  return bool(own) and all(_has_updates(learner, options, mains) for learner in own)
+
+
+def _has_updates(learner: PlayerLearner, options: ReinforcementOptions,
+                 mains: Collection[str]) -> bool:
+  """Whether a player is a main agent with all of its updates."""
+  return learner.name in mains and 0 < options.main_updates <= learner.step

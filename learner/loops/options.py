@@ -69,7 +69,7 @@ class ReinforcementOptions:
     max_norm: of gradients; 0: no clipping.
     opponent_values: whether the value functions observe the opponent.
     updates: most updates, over all players of a league; 0: no limit.
-    main_updates: of each main agent, which end a league; 0: no limit.
+    main_updates: of each main agent. A league ends when all have them; 0: no limit.
     value_warm_up: updates in which only the value functions learn.
     publish_interval_s: between two publications of the parameters.
     checkpoint_interval_s: between two checkpoints.

@@ -66,6 +66,23 @@ def test_a_main_agent_may_have_rules_of_its_own(tmp_path):
   with_rules.close()
 
 
+def test_a_pair_whose_games_always_fail_does_not_keep_an_evaluator(league):
+  """It is tried three times for each time that its turn comes."""
+  played = {}
+  for _ in range(60):
+    assignment, = league.evaluation_matches(1, 2, holder="evaluator")
+    pair = frozenset((assignment.home, assignment.away))
+    played[pair] = played.get(pair, 0) + 1
+    if pair == {MAIN, FIRST}:
+      league.release([assignment], "evaluator")
+    else:
+      play(league, assignment, range(2), holder="evaluator")
+  assert len(played) == 6  # all pairs of four players
+  others = [number for pair, number in played.items() if pair != {MAIN, FIRST}]
+  assert min(others) >= 5
+  assert played[frozenset((MAIN, FIRST))] <= 3 * max(others)
+
+
 def test_a_dead_actors_match_is_given_to_the_next_actor_of_the_player(league, clock):
   lost, kept = league.matches(HUNTER, 2, 4, holder="dead")
   play(league, lost, [0, 2], holder="dead")

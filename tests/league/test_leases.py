@@ -81,6 +81,28 @@ def test_a_released_assignment_is_available_at_once(leases):
   assert names(leases.take("main", 2, "second")) == ["1-1"]
 
 
+def test_a_void_assignment_is_not_the_first_of_its_former_actor(leases):
+  leases.issue([assignment(1), assignment(2)], "actor")
+  leases.release(["1-2"], "actor")
+  leases.void(["1-1"], "stranger")
+  leases.void(["1-1"], "actor")
+  assert names(leases.take("main", 1, "actor")) == ["1-2"]
+  assert names(leases.take("main", 1, "actor")) == ["1-1"]
+  for _ in range(5):  # actors that end make no game of a learner void for ever
+    leases.void(["1-1"], "actor")
+    assert names(leases.take("main", 1, "actor")) == ["1-1"]
+
+
+def test_an_evaluators_assignment_is_void_three_times_at_most(leases):
+  one = assignment(1, branch=EVALUATION)
+  leases.issue([one], "evaluator")
+  for left in (1, 1, 0):
+    leases.void([one.id], "evaluator")
+    assert leases.take(EVALUATION_POOL, 1, "evaluator") == [one] * left
+  assert leases.evaluations() == [one] and leases.expire() == []
+  assert leases.played(one.id, 4) and leases.evaluations() == []
+
+
 def test_an_assignment_is_forgotten_with_its_last_game(leases, clock):
   leases.issue([assignment(1, games=3)], "actor")
   leases.restore(assignment(1, games=3), 1, "second")  # known: stays the actor's
@@ -119,8 +141,10 @@ def test_a_clock_that_jumps_ends_no_lease_and_the_next_seconds_count(leases, clo
   assert names(leases.expire()) == ["1-1"]
 
 
-@hypothesis.given(st.lists(st.tuples(st.sampled_from(["add", "renew", "played", "release", "wait"]),
-                                     st.integers(0, 5)), max_size=60))
+EVENTS = ["add", "renew", "played", "release", "void", "wait"]
+
+
+@hypothesis.given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 5)), max_size=60))
 @hypothesis.settings(max_examples=60)
 def test_each_assignment_has_one_holder_or_is_available_once(events):
   """Against a plain model: a dict of the holders and the ends of their leases."""
@@ -139,8 +163,8 @@ def test_each_assignment_has_one_holder_or_is_available_once(events):
     elif event == "played":
       assert leases.played(each.id, 1) == (each.id in model)
       model.pop(each.id, None)
-    elif event == "release":
-      leases.release([each.id], actor)
+    elif event in ("release", "void"):
+      getattr(leases, event)([each.id], actor)
       if each.id in model and model[each.id][0] == actor:
         model[each.id] = "", 0.0
     else:

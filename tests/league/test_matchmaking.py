@@ -166,6 +166,18 @@ def test_pfsp_alone_prefers_the_past_that_beats_it():
   np.testing.assert_allclose(shares, weights / weights.sum(), atol=.03)
 
 
+def test_pfsp_and_self_play_have_half_of_the_matches_each():
+  """Without verification: a main exploiter that beats the agent changes nothing."""
+  rng, rates = np.random.default_rng(5), Rates(**{"exploiter-0000": .1, "rival": .1})
+  found = [matchmaking.match(MAIN, PLAYERS, rates, rng, matchmaking.SCHEMES["pfsp_self_play"])
+           for _ in range(4000)]
+  branches = [match.branch for match in found]
+  assert branches.count("pfsp") / 4000 == pytest.approx(.5, abs=.03)
+  assert branches.count("pfsp") + branches.count("self_play") == 4000
+  lives = [match.away for match in found if match.branch == "self_play"]
+  assert lives.count("rival") / len(lives) == pytest.approx(.5, abs=.04)  # at any score
+
+
 def test_main_agent_shares():
   """Half PFSP; verification finds no match here, so the other half is self-play."""
   rng = np.random.default_rng(1)

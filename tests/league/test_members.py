@@ -45,6 +45,18 @@ def test_only_known_players_are_found_and_only_learning_ones_have_learners(datab
     members.learner(FIRST)
 
 
+def test_the_reference_set_is_one_tuple_until_a_player_joins(database):
+  members = Members(database, initial())
+  main, exploiter = members.get(MAIN), members.get(EXPLOITER)
+  found = members.reference_set(main)
+  assert found == (FIRST,) and members.reference_set(exploiter) == (MAIN,)
+  assert members.reference_set(main) is found
+  late = players.snapshot(main, 1, 50)
+  members.add(late)
+  members.pause(FIRST, True)
+  assert members.reference_set(main) == (FIRST, late.name)
+
+
 def test_paused_players_leave_the_roster_and_stay_paused_after_a_restart(database):
   members = Members(database, initial())
   before = members.roster

@@ -7,8 +7,9 @@ import pytest
 
 from starleague.league import players
 from starleague.league.coordinator import Coordinator, Order
-from starleague.league.payoff import DRAW, LOSS
+from starleague.league.payoff import DRAW, LOSS, WIN
 from starleague.league.players import LeagueError, Player
+from starleague.league.reporting import GamesReport, PlayedGame, Receipt
 from tests.league.leagues import EXPLOITER, FIRST, HUNTER, MAIN, result, start
 
 
@@ -32,11 +33,46 @@ def test_a_main_exploiter_is_reset_and_its_scores_are_deleted(league):
   assert league.progress(EXPLOITER) == (100, 100, 1, 1)
 
 
+def test_games_of_assignments_before_a_reset_have_no_score(tmp_path):
+  league = start(tmp_path / "league.sqlite")
+  before, = league.matches(EXPLOITER, 1, 4)
+  pair, = league.evaluation_matches(1, 4, among=[FIRST, EXPLOITER])
+  order = league.report(result(0, EXPLOITER, MAIN), steps=100)
+  league.complete(order.id)
+  after, = league.matches(EXPLOITER, 1, 4)
+  assert before.away == after.away == MAIN
+
+  def play(assignment, game, loops=0):
+    receipt, = league.report_games([GamesReport(
+      assignment, [PlayedGame(game, WIN, 0.0, loops)])])[0]
+    return receipt
+
+  # They are played games nevertheless: one may be the longest, but not the first win.
+  assert play(before, 0, 900) == Receipt(True, ("longest",))
+  assert play(before, 0, 900) == Receipt(False, ("longest",))
+  assert play(pair, 0).counted
+  assert league.payoff.results(EXPLOITER, MAIN) == (2, 2, 0, 0)
+  assert league.payoff.counts(EXPLOITER, MAIN).games == 0
+  assert league.payoff.counts(EXPLOITER, FIRST).games == 0
+  assert play(after, 0, 1) == Receipt(True, ("first_win_against_main",))
+  assert league.payoff.counts(EXPLOITER, MAIN).games == 1
+  league.close()
+  league = start(tmp_path / "league.sqlite")  # the reset is on disk
+  later, = league.matches(HUNTER, 1, 4)
+  assert [play(each, 1).counted for each in (before, after, later)] == [True] * 3
+  assert league.payoff.counts(EXPLOITER, MAIN).games == pytest.approx(1.99)
+  assert league.payoff.counts(HUNTER, later.away).games == 1  # neither was reset
+  league.close()
+
+
 def test_scores_survive_a_reset_without_clear_on_reset(tmp_path):
   league = start(tmp_path / "league.sqlite", clear_on_reset=False)
+  assignment, = league.matches(EXPLOITER)
   order = league.report(result(1, EXPLOITER, MAIN), steps=100)
   league.complete(order.id)
   assert order.reset and league.payoff.score(EXPLOITER, MAIN) == 1
+  league.report_games([GamesReport(assignment, [PlayedGame(0, WIN, 0.0)])])
+  assert league.payoff.counts(EXPLOITER, MAIN).games == pytest.approx(1.99)
 
 
 def test_a_quarter_of_league_exploiters_are_reset(tmp_path):

@@ -21,7 +21,7 @@ from starleague.league import messages, players, server
 from starleague.league.client import GrpcTransport, LeagueClient
 from starleague.league.coordinator import Coordinator
 from starleague.league.league_file import open_league_file
-from starleague.league.payoff import WIN
+from starleague.league.payoff import WIN, GameResult
 from starleague.league.players import LeagueError
 from starleague.league.reporting import GamesReport, PlayedGame
 from tests.league.leagues import EXPLOITER, MAIN, free_port
@@ -85,6 +85,22 @@ def test_a_request_that_is_too_large_or_no_message_harms_nothing(league, serving
   with socket.create_connection(("127.0.0.1", serving.port), timeout=20) as raw:
     raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
   assert client.orders() == [] and len(league.leases) == 0
+
+
+def test_a_request_that_finds_the_disk_full_may_be_sent_again(league, serving, client):
+  database = league.payoff.database
+  pages = database.rows("PRAGMA page_count")[0][0]
+  results = [GameResult(f"{i}" * 90, MAIN, EXPLOITER, WIN, 0.) for i in range(1000)]
+  request = messages.encode(messages.ResultsRequest(results, {}))
+  channel = grpc.insecure_channel(serving.address)  # sends nothing again
+  database.rows(f"PRAGMA max_page_count = {pages}")
+  with pytest.raises(grpc.RpcError, match="cannot be written: .*: no space left, ") as error:
+    channel.unary_unary(f"/{messages.SERVICE}/report_many")(request, timeout=20)
+  assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+  channel.close()
+  database.rows(f"PRAGMA max_page_count = {pages + 1000}")
+  client.report_many(results)
+  assert league.payoff.results(MAIN, EXPLOITER) == (1000, 1000, 0, 0)
 
 
 def test_a_client_waits_for_a_server_that_restarts(tmp_path):

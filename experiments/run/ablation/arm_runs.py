@@ -194,11 +194,16 @@ def check_begun(runs: Sequence[Run], imitator: pathlib.Path | None) -> None:
     imitator: a run whose imitator all of them start from; None: each seed has its own.
 
   Raises:
-    SettingsError: a run has another config, or started from another imitator.
+    SettingsError: a run has another config or more updates, or started from another imitator.
     CheckpointDamagedError, CheckpointMismatchError: initial weights cannot be used.
   """
   for run in runs:
     supervision.check_resumed(run.config, run.path, run.league, "--runs_dir")
+    if run.updates > run.budget:  # the others would stop at the budget
+      key = "--updates" if run.target is None else "--exploiter_updates"
+      raise settings.SettingsError(
+        f"run {str(run.path)!r} has {run.updates} updates, expected at most {run.budget}; raise "
+        f"{key}, or choose another --runs_dir.")
     begun = run.config.init == settings.IMITATION and (run.path / run_files.INITIAL).exists()
     if run.target is not None or not begun:  # of exploiters, `robustness.freeze` compares the agent
       continue

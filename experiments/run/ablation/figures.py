@@ -46,6 +46,24 @@ def time_to_score(rows: Sequence[results.Row], opponents: Sequence[str],
   return Reached(math.inf, math.inf)
 
 
+def equally_many(past: Mapping[str, Sequence[Counts]],
+                 seeds: Mapping[str, int]) -> dict[str, tuple[Counts, ...]]:
+  """Returns equally many past selves of all agents of a seed, evenly spaced in time.
+
+  The lowest of more observed scores lies further below the lowest true one: agents with different
+  numbers of snapshots would not compare.
+
+  Args:
+    past: counts against each past self, oldest first, by agent.
+    seeds: of the agents.
+  """
+  least: dict[int, int] = {}
+  for name, played in past.items():
+    least[seeds[name]] = min(len(played), least.get(seeds[name], len(played)))
+  return {name: tuple(played[place] for place in np.linspace(
+    0, len(played) - 1, least[seeds[name]]).round().astype(int)) for name, played in past.items()}
+
+
 def ratings(played: Mapping[tuple[str, str], Counts], anchor: str) -> dict[str, float]:
   """Computes Elo ratings in the paper's form, base e, from the results of pairs of players.
 

@@ -44,6 +44,8 @@ def measures(ablation: Ablation, runs: Sequence[Run], games: AblationGames) -> l
   def score(counts: Counts) -> float:
     return 100 * evaluating.score_of(counts).value
 
+  past = figures.equally_many(
+    games.past, {entrant.name: entrant.run.seed for entrant in games.entrants})
   anchor = ablation.opponents[0]
   rating = figures.ratings(games.played, anchor)
   scores = {opponent: {entrant.name: score(games.played[entrant.name, opponent])
@@ -61,7 +63,7 @@ def measures(ablation: Ablation, runs: Sequence[Run], games: AblationGames) -> l
   found += [Measure(title, 0, by_kind({
     name: 100 * rating(*evaluating.points_of(counts)).value for name, counts in played.items()}))
     for title, rating, played in (
-      ("minimum score against past selves, %", league.minimum_score, games.past),
+      ("minimum score against past selves, %", league.minimum_score, past),
       ("exploitability: best score of fresh exploiters, %", league.exploitability,
        games.exploited)) if played]
   if games.mixtures:

@@ -75,6 +75,17 @@ def test_a_league_by_hand():
   assert archive.fill([], NAMES, QUALITIES)[1] == []
 
 
+@pytest.mark.parametrize("live, frozen, steps", [
+  ((2, 100), (1, 300), [300]), ((1, 100), (2, 300), [300]), ((2, 500), (4, 300), [300]),
+  ((3, 100), (4, 300), [100]), ((1, 100), (1, 300), [])])
+def test_games_of_a_policy_before_and_after_its_snapshot_add_up(live, frozen, steps):
+  found, points = archive.fill([
+    count("main-0001", 0, (1, 1, 1), *frozen), count("main", 0, (1, 1, 1), *live),
+    count("main", 1, (1, 1, 1), 2, 900)], NAMES, QUALITIES)  # another policy
+  assert [(point.steps, point.qd_score) for point in points] == [(each, 0.5) for each in steps]
+  assert found.holder[1, 1, 1] == (NAMES.index("main-0001") if steps else archive.NOBODY)
+
+
 @pytest.mark.parametrize("names, qualities, held, score", [
   (("main",), (0.75,), "main", 1.5),
   (("main", "main-0001"), (0.75, np.nan), "main-0001", 1.5),
@@ -125,13 +136,13 @@ def test_one_more_game_lowers_neither_coverage_nor_qd_score(games, more):
   for earlier, later in zip(points, points[1:], strict=False):
     assert later.steps > earlier.steps and later.coverage >= earlier.coverage
     assert later.qd_score > earlier.qd_score
-  # The best player with three games in a cell holds it.
+  # The best policy with three games in a cell holds it.
   best = collections.defaultdict(float)
   names = {name: i for i, name in enumerate(NAMES)}
-  for (player, where), number in collections.Counter(
-      (player, archive.cell(behaviour)) for player, behaviour in games).items():
-    quality = QUALITIES[archive.policy(count(player, 0, where, number, 0), names)]
-    if number >= archive.FEWEST_GAMES and quality == quality:
-      best[where] = max(best[where], quality)
+  policies = [(archive.policy(count(player, 0, where, 1, 0), names), where)
+              for player, where in ((name, archive.cell(behaviour)) for name, behaviour in games)]
+  for (player, where), number in collections.Counter(policies).items():
+    if number >= archive.FEWEST_GAMES and QUALITIES[player] == QUALITIES[player]:
+      best[where] = max(best[where], QUALITIES[player])
   assert archive.qd_score(before) == pytest.approx(sum(best.values()))
   assert round(200 * archive.coverage(before)) == len(best)

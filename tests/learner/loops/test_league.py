@@ -74,6 +74,45 @@ def test_turns_end_at_the_updates_of_the_main_agent(tmp_path):
   assert [player.step for player in players] == [8, 7]
 
 
+def test_main_agents_that_have_their_updates_drop_their_batches(tmp_path):
+  """The actors of a slow main agent give batches while the tables of all others are read."""
+  written = [0]
+
+  class Player(SimpleNamespace):
+    @property
+    def unread(self):
+      return written[0] // self.period - self.step - self.dropped
+
+    @property
+    def batches(self):
+      # The actor writes for all players in one stream: a table that is full stops it.
+      written[0] += all(player.unread < 4 for player in players)
+      return SimpleNamespace(ready=self.unread > 0)
+
+    def advance(self):
+      self.step += 1
+      return True
+
+    def skip(self):
+      self.dropped += 1
+      return True
+
+  players = [Player(name=name, step=0, dropped=0, steps=0, trained_seconds=0.0, period=period)
+             for name, period in (("fast", 1), ("slow", 3), ("exploiter", 2))]
+  options = reinforcement_options(main_updates=30, timeout_s=5.0)
+  league._take_turns(players, None, options, tmp_path, threading.Event(), None,
+                     mains={"fast", "slow"})
+  fast, slow, exploiter = players
+  assert (fast.step, slow.step, slow.dropped, exploiter.dropped) == (30, 30, 0, 0)
+  assert fast.dropped > 50 and exploiter.step > 40  # 90 batches of the actor
+
+
+def test_a_dropped_batch_changes_nothing():
+  player = SimpleNamespace(batches=iter(["batch"]), step=8)
+  assert league.PlayerLearner.skip(player) and player.step == 8
+  assert not league.PlayerLearner.skip(player)  # the data have ended
+
+
 @pytest.mark.parametrize("changed", [
   {"updates": 8}, {"main_updates": 5}, {"league_seconds": 50.0}])
 def test_a_league_that_is_over_has_no_turn(changed, tmp_path):

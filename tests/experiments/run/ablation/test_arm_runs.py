@@ -17,6 +17,7 @@ from starleague.experiments.run.config import config_flags, settings
 from starleague.experiments.run.evaluation import robustness
 from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import process_runner
+from starleague.league import matchmaking
 from tests.experiments.run import ablations, libraries
 
 # In the place of `train`: saves a checkpoint of 25 updates, of 40 when it is started again.
@@ -189,6 +190,13 @@ def test_arms_differ_in_one_choice_each(tmp_path):
     assert changed == {key}
 
 
+def test_the_last_arm_of_matchmaking_has_half_pfsp_and_half_self_play(tmp_path):
+  run = arm_runs.make_runs(ABLATIONS["figure3_self_play"], load, {}, tmp_path)[3]
+  rules = matchmaking.SCHEMES[run.config.league.matchmaking]
+  assert run.arm.title == "PFSP and self-play"
+  assert (rules.pfsp_share, rules.verification_share, rules.past_weighting) == (.5, 0, "squared")
+
+
 def test_arms_of_the_papers_figure_differ_in_one_choice_each(tmp_path):
   runs = arm_runs.make_runs(ABLATIONS["figure3_human_data"], load, {}, tmp_path)[:4]
   changed = [{key for key, *_ in settings.differences(one.config, other.config)}
@@ -207,6 +215,17 @@ def test_runs_are_trained_in_turn_and_finished_ones_skipped(runs, train):
   arm_runs.train(runs[:3], None, lambda *report: reported.append(report))
   assert train == ["noise_3", "z_3", "z_3"]
   assert reported[-1] == (120, "z_3")
+
+
+def test_a_run_with_more_updates_than_the_budget_is_refused_before_any_training(runs, train):
+  exploit = runs[4]._replace(path=runs[4].path.with_name("exploited"), target=runs[4])
+  for run, key in ((runs[1], "--updates"), (exploit, "--exploiter_updates")):
+    more = run.path / run_files.CHECKPOINTS / f"{41:012d}"
+    more.mkdir(parents=True)
+    with pytest.raises(settings.SettingsError, match=(
+        f"{run.path.name}' has 41 updates, expected at most 40; raise {key}, or choose")):
+      arm_runs.train([runs[0], run], None, lambda *_: None)
+    assert train == []
 
 
 def test_an_imitator_that_cannot_be_used_is_refused_before_any_training(runs, train, tmp_path):

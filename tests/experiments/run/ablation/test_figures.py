@@ -16,6 +16,14 @@ def scores(seconds, update, **by_opponent):
     yield Row(seconds, update, f"games/{name}", games)
 
 
+def test_agents_of_a_seed_keep_equally_many_past_selves_evenly_spaced():
+  past = {name: tuple(Counts(wins, 0, 10 - wins) for wins in range(number))
+          for name, number in (("a", 5), ("b", 3), ("c", 8), ("d", 1), ("e", 4))}
+  found = figures.equally_many(past, {"a": 3, "b": 3, "c": 4, "d": 5, "e": 5, "no league": 3})
+  assert {name: [counts.wins for counts in kept] for name, kept in found.items()} == {
+    "a": [0, 2, 4], "b": [0, 1, 2], "c": list(range(8)), "d": [0], "e": [0]}
+
+
 def test_the_time_to_a_score_counts_from_the_first_update():
   rows = [
     Row(90.0, 1, "total/steps_learnt", 512),

@@ -82,6 +82,19 @@ def test_robustness_is_that_of_the_worst_opponent(played):
     (65.0, 65.0))
 
 
+def test_the_arms_of_a_seed_have_equally_many_past_selves(played):
+  runs, games = played
+  few, many = (Counts(5, 0, 5), Counts(4, 0, 6)), (
+    Counts(6, 0, 4), Counts(1, 0, 9), Counts(7, 0, 3))
+  games = games._replace(past={
+    entrant.name: few if entrant.name == "noise, seed 3" else many for entrant in games.entrants})
+  found = {measure.title: measure.values
+           for measure in report.measures(ablations.ABLATION, runs, games)}
+  lowest = found["minimum score against past selves, %"]
+  assert lowest["noise"] == pytest.approx((40.0, 10.0))
+  assert lowest["plain"] == pytest.approx((60.0, 10.0))  # of the first and the last, with seed 3
+
+
 def test_a_league_has_no_time_to_a_score_against_scripted_players(played):
   titles = [[measure.title for measure in report.measures(
     ablations.ABLATION._replace(league=league), *played)] for league in (False, True)]

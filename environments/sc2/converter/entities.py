@@ -69,6 +69,12 @@ def unit_types(units: Units) -> np.ndarray:
   return _UNIT_TYPE.take(units.number("unit_type"), mode="clip")
 
 
+def own_units(units: Units) -> np.ndarray:
+  """Returns which units the player has: [n] bool. Structures that are only ordered are not."""
+  return ((units.number("alliance") == types.ALLIANCE_SELF)
+          & (units.number("display_type") != raw_pb.Placeholder))
+
+
 def make_entities(units: Units, effects: Effects, max_entities: int, map_width: int,
                   map_height: int, camera: Camera | None, selected: np.ndarray,
                   targeted: int) -> Entities:

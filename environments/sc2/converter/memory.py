@@ -10,7 +10,7 @@ import numpy as np
 from starleague.agent import build_order, coordinates, types
 from starleague.agent import vocabulary as v
 from starleague.environments.sc2.converter.camera import Camera
-from starleague.environments.sc2.converter.entities import unit_types
+from starleague.environments.sc2.converter.entities import own_units, unit_types
 from starleague.environments.sc2.converter.setting import Setting
 from starleague.environments.sc2.converter.units import Units
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
@@ -60,13 +60,12 @@ def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
   if camera is None and setting.camera:
     camera = Camera(raw.player.camera.x, raw.player.camera.y)
   kinds, away_race = unit_types(units), memory.away_race
-  alliance = units.number("alliance")
   if not away_race:
-    seen = _RACES[kinds[alliance == types.ALLIANCE_ENEMY]]
+    seen = _RACES[kinds[units.number("alliance") == types.ALLIANCE_ENEMY]]
     away_race = int(seen[seen > 0][0]) if seen.any() else 0
   memory = memory._replace(camera=camera, away_race=away_race)
   # Hallucinations do not count as built, as in replays.
-  own = ((alliance == types.ALLIANCE_SELF) & (units.number("is_hallucination") == 0)).nonzero()[0]
+  own = (own_units(units) & (units.number("is_hallucination") == 0)).nonzero()[0]
   tags = units.number("tag")[own].view(np.uint64)
   keys = _keys(tags, kinds[own])
   new = ~_among(keys, memory.known)

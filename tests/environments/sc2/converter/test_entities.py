@@ -14,7 +14,7 @@ from starleague.environments.sc2.converter import camera as cameras
 from starleague.environments.sc2.converter import entities, observations
 from starleague.environments.sc2.converter import memory as memories
 from starleague.environments.sc2.converter.setting import make_setting
-from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from tests.environments.sc2 import invented, recorded
 
 COLUMN = types.COLUMN
@@ -69,6 +69,22 @@ def test_columns_are_the_official_converters(pairs, name):
   effects = pairs[1][:, COLUMN["unit_type"]] == entities.EFFECT_TYPE
   same = ~effects if name == "order_id_0" else slice(None)
   np.testing.assert_array_equal(ours[same], theirs[same])
+
+
+def test_ordered_structures_have_rows(pairs):
+  theirs, ours = (rows[:, COLUMN["display_type"]] == raw_pb.Placeholder for rows in pairs)
+  np.testing.assert_array_equal(ours, theirs)
+  assert ours.sum() == 42
+
+
+def test_the_players_units_are_its_placed_ones():
+  response = sc_pb.ResponseObservation()
+  for alliance in (raw_pb.Self, raw_pb.Ally, raw_pb.Neutral, raw_pb.Enemy):
+    for display in (raw_pb.Visible, raw_pb.Snapshot, raw_pb.Hidden, raw_pb.Placeholder):
+      response.observation.raw_data.units.add(
+        tag=len(response.observation.raw_data.units) + 1, alliance=alliance, display_type=display)
+  own = entities.own_units(observations.read(response).units)
+  assert own.tolist() == [True, True, True, False, *[False] * 12]
 
 
 def test_effects_and_hidden_enemies_are_where_the_converter_has_them(pairs):

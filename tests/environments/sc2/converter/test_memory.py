@@ -10,14 +10,14 @@ from starleague.agent import vocabulary as v
 from starleague.environments.sc2.converter import memory as memories
 from starleague.environments.sc2.converter import observations
 from starleague.environments.sc2.converter.camera import Camera
-from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from tests.environments.sc2 import recorded
 
 SETTING = recorded.make_setting(
   recorded.agent_config.mini(), recorded.make_game_info(128, 64), 1)
 
 
-def watch(memory, *units, upgrades=(), camera=(20, 30), hallucinations=()):
+def watch(memory, *units, upgrades=(), camera=(20, 30), hallucinations=(), ordered=()):
   """The memory after an observation of units (tag, name, alliance, x, y)."""
   response = sc_pb.ResponseObservation()
   raw = response.observation.raw_data
@@ -28,6 +28,7 @@ def watch(memory, *units, upgrades=(), camera=(20, 30), hallucinations=()):
                          unit_type=int(v.UNIT_TYPES.ids[v.UNIT_TYPES.index(name)]))
     unit.pos.x, unit.pos.y = x, y
     unit.is_hallucination = tag in hallucinations
+    unit.display_type = raw_pb.Placeholder if tag in ordered else raw_pb.Visible
   return memories.watch(memory, response, observations.read(response).units, SETTING)
 
 
@@ -63,6 +64,18 @@ def test_hallucinations_are_not_built():
   memory = watch(memory, start, (2, "Phoenix", 1, 12, 10), (3, "Zealot", 1, 12, 11),
                  hallucinations=[2])
   assert built(memory) == ["Zealot"]
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_structures_are_built_once_they_are_placed(placed):
+  """The game shows an ordered structure as a placeholder, with tag 0 and an own unit's type."""
+  start = [(1, "CommandCenter", 1, 10, 10), (2, "SCV", 1, 12, 10)]
+  memory = watch(memories.initial(SETTING), *start)
+  memory = watch(memory, *start, (0, "Barracks", 1, 20, 40), ordered=[0])
+  assert built(memory) == [] and not memory.executed.units.any()
+  memory = watch(memory, *start, *([(5, "Barracks", 1, 20, 40)] if placed else []))
+  assert built(memory) == ["Barracks"] * placed  # once; never, if the order was cancelled
+  assert memory.executed.units.sum() == placed
 
 
 def test_modes_and_moves_of_a_structure_build_nothing():

@@ -138,7 +138,7 @@ def available(counts: np.ndarray, camera: bool) -> np.ndarray:
   Returns:
     [A] bool; no_op always is.
   """
-  found = v.CAPABLE[:, counts.nonzero()[0]].any(axis=1)
+  found = v.EXECUTORS[:, counts.nonzero()[0]].any(axis=1)
   found[0], found[_CAMERA_FUNCTION] = True, camera
   return found
 

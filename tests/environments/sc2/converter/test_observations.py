@@ -179,6 +179,16 @@ def test_functions_are_available_by_unit_types():
   assert not found[index("Train_Zealot_quick")]
 
 
+@pytest.mark.parametrize("name", ["Hatchery", "Lair", "Hive"])
+def test_any_town_hall_of_zerg_makes_units_of_larvae_available(name):
+  counts = np.zeros(v.NUM_UNIT_TYPES, np.uint8)
+  counts[v.UNIT_TYPES.index(name)] = 1
+  found = observations.available(counts, True)
+  for function in ("Train_Drone_quick", "Train_Zergling_quick", "Train_Overlord_quick"):
+    assert found[v.FUNCTIONS.index(function)]
+  assert not found[v.FUNCTIONS.index("Train_Marine_quick")]
+
+
 def test_ordered_structures_do_not_count():
   """An ordered barracks has a row. It counts, and trains marines, once it is placed."""
   setting = recorded.make_setting(

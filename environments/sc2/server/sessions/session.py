@@ -58,7 +58,7 @@ class Session:
 
     Args:
       data_folder: the installation, with a folder `Maps`; None: every map name is accepted.
-      address: to listen on for the process of a second participant.
+      address: to listen on for the process of a second participant, and where to look for a host.
       wait_seconds: for another participant, or for a game loop in real time.
     """
     self.status: sc_pb.Status.ValueType = sc_pb.launched
@@ -315,7 +315,7 @@ class Session:
       self.status = sc_pb.in_game
 
   async def _join_as_guest(self, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
-    address = request.host_ip or "127.0.0.1"
+    address = request.host_ip or self._address or "127.0.0.1"  # empty: it listens on all
     guest = await self._unless_ended(link.GuestEnd.connect(
       address, request.server_ports.game_port, self._wait_seconds))
     try:

@@ -7,6 +7,7 @@ import pytest
 from pysc2 import maps
 
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.server.sessions.session import Session
 from tests.environments.sc2.server import play
 from tests.environments.sc2.server.play import COMMAND_CENTER, MINERALS, SCV
 
@@ -105,6 +106,24 @@ def test_a_client_that_fails_to_join_leaves_the_created_game(race, error):
 
   assert play.run(script) == (
     sc_pb.init_game, sc_pb.ResponseJoinGame.Error.Value(error), sc_pb.init_game)
+
+
+@pytest.mark.parametrize("address, host_ip", [
+  ("127.0.0.2", ""), ("127.0.0.2", "127.0.0.2"), ("0.0.0.0", ""), ("", "")])
+def test_processes_of_a_game_meet_at_the_address_that_they_listen_on(address, host_ip):
+  async def script():
+    host, guest = (Session(None, address, wait_seconds=5.0) for _ in range(2))
+    join = sc_pb.RequestJoinGame(race=1, options=play.interface())
+    join.server_ports.game_port = portpicker.pick_unused_port()
+    await host.respond(two_participants())
+    hosts = asyncio.ensure_future(host.respond(sc_pb.Request(join_game=join)))
+    join.host_ip = host_ip
+    found = [await guest.respond(sc_pb.Request(join_game=join)), await hosts]
+    await guest.drop()
+    await host.drop()
+    return [(list(response.error), response.join_game.player_id) for response in found]
+
+  assert asyncio.run(script()) == [([], 2), ([], 1)]
 
 
 def test_a_client_of_an_earlier_game_leaves_the_next_one():

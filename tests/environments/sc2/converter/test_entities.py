@@ -66,7 +66,7 @@ def test_columns_are_the_official_converters(pairs, name):
     theirs = np.array([v.UNIT_TYPES.from_id(int(x)) for x in theirs])
   if name.startswith("order_id"):
     theirs = v.FUNCTIONS.lookup[theirs]
-  effects = pairs[1][:, COLUMN["unit_type"]] == entities.EFFECT_TYPE
+  effects = pairs[1][:, COLUMN["unit_type"]] == v.EFFECT_TYPE
   same = ~effects if name == "order_id_0" else slice(None)
   np.testing.assert_array_equal(ours[same], theirs[same])
 
@@ -89,11 +89,11 @@ def test_the_players_units_are_its_placed_ones():
 
 def test_effects_and_hidden_enemies_are_where_the_converter_has_them(pairs):
   theirs, ours = (rows[:, COLUMN["unit_type"]] for rows in pairs)
-  effects = ours == entities.EFFECT_TYPE
+  effects = ours == v.EFFECT_TYPE
   assert effects.sum() == 10 * invented.COUNT
   assert ((theirs[effects] > FIRST_EFFECT) & (theirs[effects] <= FIRST_EFFECT + 12)).all()
-  np.testing.assert_array_equal((theirs == 254) & ~effects, ours == entities.HIDDEN_TYPE)
-  assert (ours == entities.HIDDEN_TYPE).sum() > 10
+  np.testing.assert_array_equal((theirs == 254) & ~effects, ours == v.HIDDEN_TYPE)
+  assert (ours == v.HIDDEN_TYPE).sum() > 10
 
 
 @needs_data
@@ -130,9 +130,9 @@ def test_effects_are_rows_behind_the_units():
     "unit_type", "alliance", "owner", "radius", "x", "y", "order_id_0", "tag")]]
   storm = v.FUNCTIONS.index("Effect_PsiStorm_pt")
   assert values.tolist() == [
-    [entities.EFFECT_TYPE, 4, 2, 1, 20, 56, storm, 0],
-    [entities.EFFECT_TYPE, 4, 2, 1, 40, 0, storm, 0],
-    [entities.EFFECT_TYPE, 1, 0, 0, 2, 254, 0, 0]]  # protobuf's default: Self
+    [v.EFFECT_TYPE, 4, 2, 1, 20, 56, storm, 0],
+    [v.EFFECT_TYPE, 4, 2, 1, 40, 0, storm, 0],
+    [v.EFFECT_TYPE, 1, 0, 0, 2, 254, 0, 0]]  # protobuf's default: Self
 
 
 def test_enemies_outside_the_camera_lose_what_is_not_seen():
@@ -154,7 +154,7 @@ def test_enemies_outside_the_camera_lose_what_is_not_seen():
   assert found.tags.tolist() == [1, 2, 4, 5]  # the cloaked one has no row
   marine = v.UNIT_TYPES.index("Marine")
   rows = found.observation.entities[:4]
-  assert rows[:, COLUMN["unit_type"]].tolist() == [marine, entities.HIDDEN_TYPE, marine, marine]
+  assert rows[:, COLUMN["unit_type"]].tolist() == [marine, v.HIDDEN_TYPE, marine, marine]
   assert rows[:, COLUMN["health"]].tolist() == [45, 0, 45, 45]
   assert rows[:, COLUMN["is_on_screen"]].tolist() == [1, 0, 0, 0]
   assert rows[1].nonzero()[0].tolist() == [COLUMN[name] for name in (

@@ -68,8 +68,8 @@ def read(paths: Sequence[Path], store: tables.Store, processes: int,
          decoder: workers.Decoder = decode) -> Summary:
   """Decodes files into the tables of a store.
 
-  Files that the store has, by SHA-256, are not decoded again. Files that ran into a limit are. Files
-  that are too large to read are known by their path.
+  Files that the store has, by SHA-256, are not decoded again. Files that ran into a limit are.
+  Files that are too large to read are known by their path.
 
   Args:
     paths: of the files.

@@ -19,7 +19,10 @@ SETTING = recorded.make_setting(
 
 def watch(memory, *units, upgrades=(), camera=(20, 30), hallucinations=(), ordered=(),
           errors=(), loop=0):
-  """The memory after an observation of units (tag, name, alliance, x, y), errors (ability, result)."""
+  """The memory after an observation of units (tag, name, alliance, x, y).
+
+  Errors are (ability, result).
+  """
   response = sc_pb.ResponseObservation()
   response.observation.game_loop = loop
   for ability, result in errors:

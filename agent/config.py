@@ -96,8 +96,8 @@ class AgentConfig:
   temperature: float = 0.8  # of every argument except the delay; 1.0 in supervised learning
   delay_temperature: float = 1.0
   repeat: bool = True  # whether the repeat head exists; without it `repeat` is always 0
-  # Entities that may be selected. "existing": all; "own": the player's; "capable": the player's
-  # whose type can execute the function, or all of the player's if there are none.
+  # Entities that may be selected. "existing": all; "own": the player's that take commands;
+  # "capable": of these, those whose type can execute the function, or all if there are none.
   unit_mask: str = "existing"
   function_mask: str = "none"  # "available": only functions in available_actions
   # Entities and cells that may be targeted. "existing": all; "on_screen": functions that a human

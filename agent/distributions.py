@@ -15,7 +15,14 @@ import jax
 import jax.numpy as jnp
 
 from starleague.agent import coordinates, vocabulary
-from starleague.agent.types import ALLIANCE_SELF, COLUMN, NUM_DELAYS, Action, Array
+from starleague.agent.types import (
+  ALLIANCE_SELF,
+  COLUMN,
+  DISPLAY_PLACEHOLDER,
+  NUM_DELAYS,
+  Action,
+  Array,
+)
 from starleague.agent.vocabulary import Arguments
 
 NEGATIVE = -1e9  # logit of an illegal choice: far below any network's, far above float32's minimum
@@ -58,9 +65,10 @@ def legal_units(entities: Array, entity_count: Array, function: Array, rule: str
     entities: [E, F] integers.
     entity_count: [] integer.
     function: [] integer function index.
-    rule: "existing": every entity, as published; "own": the player's; "capable": the player's whose
-      type can execute the function, or all of the player's if none can. The last two fall back to
-      every entity if the player has none.
+    rule: "existing": every entity, as published; "own": the player's, except passengers, ordered
+      structures and effects, which take no commands; "capable": of these, those whose type can
+      execute the function, or all if none can. The last two fall back to every entity if the
+      player has none.
 
   Returns:
     [E] bool.
@@ -74,11 +82,13 @@ def legal_units(entities: Array, entity_count: Array, function: Array, rule: str
   if rule not in ("own", "capable"):
     raise ValueError(
       f'unit mask {rule!r}: expected "existing", "own" or "capable"')
-  own = existing & (entities[:, COLUMN["alliance"]] == ALLIANCE_SELF)
+  unit_type = entities[:, COLUMN["unit_type"]].astype(jnp.int32)
+  own = (existing & (entities[:, COLUMN["alliance"]] == ALLIANCE_SELF)
+         & (entities[:, COLUMN["is_in_cargo"]] == 0) & (unit_type != vocabulary.EFFECT_TYPE)
+         & (entities[:, COLUMN["display_type"]] != DISPLAY_PLACEHOLDER))
   legal = jnp.where(own.any(), own, existing)
   if rule == "own":
     return legal
-  unit_type = entities[:, COLUMN["unit_type"]].astype(jnp.int32)
   function = jnp.clip(function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
   types = jnp.asarray(vocabulary.EXECUTORS)[function]
   capable = own & types[jnp.clip(unit_type, 0, vocabulary.NUM_UNIT_TYPES - 1)]

@@ -57,6 +57,7 @@ SCORE_COLUMNS = (
   "collected_vespene", "collection_rate_minerals", "collection_rate_vespene", "spent_minerals",
   "spent_vespene")
 ALLIANCE_SELF, ALLIANCE_ALLY, ALLIANCE_NEUTRAL, ALLIANCE_ENEMY = 1, 2, 3, 4
+DISPLAY_PLACEHOLDER = 4  # the column `display_type` of a structure that is only ordered
 RACES = ("none", "terran", "zerg", "protoss", "random")
 BUILD_ORDER_LENGTH = 20
 NUM_DELAYS = 128

@@ -90,7 +90,9 @@ UNIT_RACES = np.array([row["race"] for row in sorted(
   {row["index"]: row for row in reversed(_UNIT_ROWS)}.values(), key=lambda row: int(row["index"]))])
 
 NUM_FUNCTIONS = len(FUNCTIONS.names)
-NUM_UNIT_TYPES = 256  # the published width; indices past the table's end are unused
+NUM_UNIT_TYPES = 256  # the published width
+# Of the indices past the table's end, those of an enemy outside the camera and of an effect.
+HIDDEN_TYPE, EFFECT_TYPE = NUM_UNIT_TYPES - 2, NUM_UNIT_TYPES - 1
 NUM_UPGRADES = len(UPGRADES.names)
 NUM_BUFFS = len(BUFFS.names)
 

@@ -69,6 +69,7 @@ def read(paths: Sequence[Path], store: tables.Store, processes: int,
   """Decodes files into the tables of a store.
 
   Files that the store has, by SHA-256, are not decoded again. Files that ran into a limit are.
+  Files that are too large to read are known by their path.
 
   Args:
     paths: of the files.
@@ -112,6 +113,8 @@ class _Reader:
   def __init__(self, store: tables.Store):
     self._store = store
     self._known = {*store.column("games", "replay"), *store.column("refused", "replay")}
+    refused = zip(store.column("refused", "file"), store.column("refused", "replay"), strict=True)
+    self._without_digest = {file for file, digest in refused if not digest}
     self._keys = set(store.column("games", "key"))
     self._paths: dict[str, str] = {}  # of this run, by SHA-256
     self._digests: dict[str, str] = {}
@@ -130,7 +133,10 @@ class _Reader:
     """Returns why a file is not to be decoded, or None; _KNOWN if an earlier run read it."""
     refusal = unreadable(path)
     if refusal is not None:
-      return refusal
+      if refusal.reason in refusals.PASSING or printable(str(path)) not in self._without_digest:
+        return refusal
+      self.again += 1
+      return _KNOWN
     try:
       digest = manifests.file_digest(path)
     except OSError as error:

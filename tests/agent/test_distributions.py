@@ -321,6 +321,21 @@ def test_legal_units_by_rule():
     legal("any")
 
 
+@pytest.mark.parametrize("column, value", [
+  ("is_in_cargo", 1), ("display_type", 4), ("unit_type", vocabulary.EFFECT_TYPE)])
+def test_own_rows_that_take_no_commands_are_not_legal_units(column, value):
+  """Passengers, ordered structures and own effects. UnloadAllAt names no executors: all types."""
+  entities = np.zeros((3, types.NUM_ENTITY_COLUMNS), np.int16)
+  entities[:, COLUMN["unit_type"]] = vocabulary.UNIT_TYPES.index("Medivac")
+  entities[:, COLUMN["alliance"]], entities[:, COLUMN["display_type"]] = 1, 1
+  entities[1, COLUMN[column]] = value
+  for name in ("UnloadAllAt_pt", "Attack_pt", "Train_Marine_quick"):  # the last: none can
+    for rule, expected in (("existing", [1, 1, 1]), ("own", [1, 0, 1]), ("capable", [1, 0, 1])):
+      found = distributions.legal_units(
+        jnp.asarray(entities), jnp.int16(3), jnp.int16(vocabulary.FUNCTIONS.index(name)), rule)
+      assert found.astype(int).tolist() == expected
+
+
 def test_legal_targets():
   entities = np.zeros((5, NUM_ENTITY_COLUMNS), np.int16)
   entities[:, COLUMN["alliance"]] = [4, 4, 1, 4, 4]

@@ -156,12 +156,16 @@ def _command(raw: raw_pb.ActionRaw, tags: np.ndarray, setting: Setting,
   return _action(setting, function, delay, bool(queued), units, target, location)
 
 
-def _function(ability: int, kind: str) -> int:
-  """Returns the general function of an ability with this kind of target, 0 if there is none."""
+def general_ability(ability: int) -> int:
+  """Returns the game id of an ability's general one, 0 if no function has it."""
   if not 0 <= ability < len(v.ABILITY_FUNCTIONS):
     return 0
-  general = int(v.FUNCTION_ABILITIES[v.ABILITY_FUNCTIONS[ability]])
-  return _BY_ABILITY.get((general, kind), 0)
+  return int(v.FUNCTION_ABILITIES[v.ABILITY_FUNCTIONS[ability]])
+
+
+def _function(ability: int, kind: str) -> int:
+  """Returns the general function of an ability with this kind of target, 0 if there is none."""
+  return _BY_ABILITY.get((general_ability(ability), kind), 0)
 
 
 def _action(setting: Setting, function: int, delay: int, queued: bool = False,

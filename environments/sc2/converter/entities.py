@@ -14,8 +14,6 @@ from starleague.environments.sc2.converter.camera import Camera
 from starleague.environments.sc2.converter.units import Effects, Units
 from starleague.environments.sc2.protocol import raw_pb
 
-# Unit types past the vocabulary's: an enemy outside the camera, and an effect.
-HIDDEN_TYPE, EFFECT_TYPE = v.NUM_UNIT_TYPES - 2, v.NUM_UNIT_TYPES - 1
 # Configs of fewer entities than the published agent drop neutral units first.
 _PUBLISHED_ENTITIES = 512
 _COLUMN = types.COLUMN
@@ -67,6 +65,12 @@ _EFFECT[list(_EFFECT_FUNCTIONS)] = [v.FUNCTIONS.index(n) for n in _EFFECT_FUNCTI
 def unit_types(units: Units) -> np.ndarray:
   """Returns the dense types of units: [n] int16."""
   return _UNIT_TYPE.take(units.number("unit_type"), mode="clip")
+
+
+def own_units(units: Units) -> np.ndarray:
+  """Returns which units the player has: [n] bool. Structures that are only ordered are not."""
+  return ((units.number("alliance") == types.ALLIANCE_SELF)
+          & (units.number("display_type") != types.DISPLAY_PLACEHOLDER))
 
 
 def make_entities(units: Units, effects: Effects, max_entities: int, map_width: int,
@@ -169,7 +173,7 @@ def _fill_passengers(table: np.ndarray, units: Units) -> None:
 
 def _fill_effects(rows: np.ndarray, effects: Effects) -> None:
   """Fills the columns of effects, [F, m]."""
-  rows[_COLUMN["unit_type"]] = EFFECT_TYPE
+  rows[_COLUMN["unit_type"]] = v.EFFECT_TYPE
   rows[_COLUMN["alliance"]] = effects.alliance
   rows[_COLUMN["owner"]] = effects.owner
   rows[_COLUMN["radius"]] = effects.radius
@@ -201,7 +205,7 @@ def _hide(rows: np.ndarray, camera: Camera, units: Units) -> np.ndarray:
   hidden = (far & (rows[_COLUMN["display_type"]] == raw_pb.Visible)).nonzero()[0]
   if len(hidden):
     rows[_HIDDEN_COLUMNS[:, None], hidden] = 0
-    rows[_COLUMN["unit_type"], hidden] = HIDDEN_TYPE
+    rows[_COLUMN["unit_type"], hidden] = v.HIDDEN_TYPE
   return ~(far & (units.number("cloak") == raw_pb.Cloaked))
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from starleague.agent import build_order, coordinates, types
 from starleague.agent import vocabulary as v
+from starleague.environments.sc2.converter import actions
 from starleague.environments.sc2.converter.camera import Camera
-from starleague.environments.sc2.converter.entities import unit_types
+from starleague.environments.sc2.converter.entities import own_units, unit_types
 from starleague.environments.sc2.converter.setting import Setting
 from starleague.environments.sc2.converter.units import Units
-from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.protocol import error_pb, raw_pb, sc_pb
 
 # Add-ons change their type when another structure lands beside them; that builds nothing.
 _ADDONS = np.array([i for i, name in enumerate(v.UNIT_TYPES.names)
@@ -22,6 +23,13 @@ _CAMERA_FUNCTION = v.FUNCTION_TYPES.index("raw_move_camera")
 _RACES = np.zeros(v.NUM_UNIT_TYPES, np.uint8)  # of unit types, indices of types.RACES, 0 for none
 _RACES[:len(v.UNIT_RACES)] = [
   types.RACES.index(race.lower()) if race.lower() in types.RACES else 0 for race in v.UNIT_RACES]
+
+
+class FirstUse(NamedTuple):
+  """An effect that the player's last command was the first to use. The game may still refuse it."""
+
+  function: int
+  commands: int  # equal ones that were sent
 
 
 class Memory(NamedTuple):
@@ -38,6 +46,7 @@ class Memory(NamedTuple):
   last_repeat: int
   selected: np.ndarray  # [m] uint64: tags of the units that the last command was given to
   targeted: int  # the tag of its target, 0 without one
+  first_use: FirstUse | None  # by that command
 
 
 def initial(setting: Setting) -> Memory:
@@ -46,12 +55,13 @@ def initial(setting: Setting) -> Memory:
   return Memory(
     camera=None, known=none, executed=types.zeros(types.statistics_spec()),
     away_race=setting.away_race, last_loop=0,
-    last_function=0, last_queued=0, last_repeat=0, selected=none, targeted=0)
+    last_function=0, last_queued=0, last_repeat=0, selected=none, targeted=0,
+    first_use=None)
 
 
 def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
           setting: Setting) -> Memory:
-  """Returns the memory after an observation: the opponent's race, new units, upgrades.
+  """Returns the memory after an observation: the opponent's race, new units, upgrades, refusals.
 
   The virtual camera starts where the game's own is.
   """
@@ -60,13 +70,12 @@ def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
   if camera is None and setting.camera:
     camera = Camera(raw.player.camera.x, raw.player.camera.y)
   kinds, away_race = unit_types(units), memory.away_race
-  alliance = units.number("alliance")
   if not away_race:
-    seen = _RACES[kinds[alliance == types.ALLIANCE_ENEMY]]
+    seen = _RACES[kinds[units.number("alliance") == types.ALLIANCE_ENEMY]]
     away_race = int(seen[seen > 0][0]) if seen.any() else 0
   memory = memory._replace(camera=camera, away_race=away_race)
   # Hallucinations do not count as built, as in replays.
-  own = ((alliance == types.ALLIANCE_SELF) & (units.number("is_hallucination") == 0)).nonzero()[0]
+  own = (own_units(units) & (units.number("is_hallucination") == 0)).nonzero()[0]
   tags = units.number("tag")[own].view(np.uint64)
   keys = _keys(tags, kinds[own])
   new = ~_among(keys, memory.known)
@@ -76,7 +85,7 @@ def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
     memory = memory._replace(known=np.union1d(memory.known, keys[new]), executed=built)
   if len(raw.player.upgrade_ids):
     memory = memory._replace(executed=memory.executed._replace(upgrades=upgrades(raw)))
-  return memory
+  return _without_refused(memory, response)
 
 
 def _keys(tags: np.ndarray, kinds: np.ndarray) -> np.ndarray:
@@ -117,6 +126,23 @@ def _built(memory: Memory, tags: np.ndarray, kinds: np.ndarray, x: np.ndarray, y
   return executed._replace(units=units, build_order=order, build_order_xy=order_xy)
 
 
+def _without_refused(memory: Memory, response: sc_pb.ResponseObservation) -> Memory:
+  """Returns the memory without the effect of the last command, if the game refused its first use.
+
+  The game names the ability of each refused command, and accepts some of several equal ones.
+  """
+  first = memory.first_use
+  if first is None or response.observation.game_loop <= memory.last_loop:
+    return memory  # errors of an observation before the command are those of earlier commands
+  ability = v.FUNCTION_ABILITIES[first.function]
+  refused = sum(actions.general_ability(error.ability_id) == ability
+                for error in response.action_errors if error.result != error_pb.Success)
+  if refused < first.commands:
+    return memory
+  effects = memory.executed.effects & (first.function != v.EFFECT_FUNCTIONS)
+  return memory._replace(executed=memory.executed._replace(effects=effects), first_use=None)
+
+
 def upgrades(raw: raw_pb.ObservationRaw) -> np.ndarray:
   """Returns the player's upgrades: [U] bool."""
   found = np.zeros(v.NUM_UPGRADES, bool)
@@ -130,6 +156,7 @@ def note(memory: Memory, action: types.Action, tags: np.ndarray, loop: int,
   """Returns the memory after an action of the player.
 
   Only commands to units change which entities count as selected and targeted (pysc2's converter).
+  Effects of commands that are not sent (`actions.encode`) are not executed.
 
   Args:
     memory: before the action.
@@ -140,10 +167,6 @@ def note(memory: Memory, action: types.Action, tags: np.ndarray, loop: int,
   """
   function = int(action.function)
   uses = v.Arguments(*v.ARGUMENT_TABLE[function])
-  executed = memory.executed
-  if function in v.EFFECT_FUNCTIONS:
-    effects = executed.effects | (v.EFFECT_FUNCTIONS == function)
-    memory = memory._replace(executed=executed._replace(effects=effects))
   if function == _CAMERA_FUNCTION and memory.camera is not None:
     size = setting.config.location_size
     row, column = np.divmod(action.location, size)
@@ -154,7 +177,19 @@ def note(memory: Memory, action: types.Action, tags: np.ndarray, loop: int,
     target = int(action.target_unit)
     memory = memory._replace(
       selected=tags[rows[(rows >= 0) & (rows < len(tags))]],
-      targeted=int(tags[target]) if uses.target_unit and 0 <= target < len(tags) else 0)
+      targeted=int(tags[target]) if uses.target_unit and 0 <= target < len(tags) else 0,
+      first_use=None)
+    if function in v.EFFECT_FUNCTIONS:
+      memory = _use(memory, function, len(actions.encode(action, tags, setting).actions))
   return memory._replace(
     last_loop=loop, last_function=function, last_queued=int(action.queued) * int(uses.queued),
     last_repeat=int(action.repeat) * int(uses.repeat))
+
+
+def _use(memory: Memory, function: int, commands: int) -> Memory:
+  """Returns the memory after commands of a function that z records as an effect."""
+  executed, used = memory.executed, function == v.EFFECT_FUNCTIONS
+  if not commands or (executed.effects & used).any():
+    return memory
+  return memory._replace(executed=executed._replace(effects=executed.effects | used),
+                         first_use=FirstUse(function, commands))

@@ -15,7 +15,7 @@ from starleague.agent import types
 from starleague.agent import vocabulary as v
 from starleague.environments.sc2.converter import camera as cameras
 from starleague.environments.sc2.converter import enemy_upgrades, planes
-from starleague.environments.sc2.converter.entities import make_entities, unit_types
+from starleague.environments.sc2.converter.entities import make_entities, own_units, unit_types
 from starleague.environments.sc2.converter.memory import Memory, upgrades
 from starleague.environments.sc2.converter.setting import Setting
 from starleague.environments.sc2.converter.units import Effects, Units, read_effects, read_units
@@ -119,9 +119,11 @@ def _int32(values: list) -> np.ndarray:
 
 
 def unit_counts(units: Units) -> np.ndarray:
-  """Returns how many units of each type the player has, unfinished ones too: [N] uint8."""
-  own = units.number("alliance") == types.ALLIANCE_SELF
-  counts = np.bincount(unit_types(units)[own], minlength=v.NUM_UNIT_TYPES)
+  """Returns how many units of each type the player has, unfinished ones too: [N] uint8.
+
+  Structures that are only ordered do not count.
+  """
+  counts = np.bincount(unit_types(units)[own_units(units)], minlength=v.NUM_UNIT_TYPES)
   counts[0] = 0
   return np.minimum(counts, _MOST_COUNTED).astype(np.uint8)
 
@@ -136,7 +138,7 @@ def available(counts: np.ndarray, camera: bool) -> np.ndarray:
   Returns:
     [A] bool; no_op always is.
   """
-  found = v.CAPABLE[:, counts.nonzero()[0]].any(axis=1)
+  found = v.EXECUTORS[:, counts.nonzero()[0]].any(axis=1)
   found[0], found[_CAMERA_FUNCTION] = True, camera
   return found
 

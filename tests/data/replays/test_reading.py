@@ -93,6 +93,21 @@ def test_pipes_and_broken_links_do_not_stop_a_run(tmp_path):
   assert summary.reasons == {refusals.UNREADABLE: 2, refusals.TOO_LARGE: 1}
 
 
+def test_a_file_that_is_too_large_is_refused_once(tmp_path):
+  """Nothing reads it, so that its path stands for its content."""
+  folder, out = tmp_path / "games", tmp_path / "out"
+  folder.mkdir()
+  large = folder / "a.SC2Replay"
+  with open(large, "wb") as file:
+    file.truncate(reading.MOST_BYTES + 1)
+  assert [run(folder, out).known for _ in range(3)] == [0, 1, 1]
+  rows = tables.read(out, "refused").to_pylist()
+  assert [(row["file"], row["reason"]) for row in rows] == [(str(large), refusals.TOO_LARGE)]
+  large.write_bytes(Game(seed=5).replay())
+  found = run(folder, out)
+  assert (found.known, found.games, found.reasons) == (0, 1, {refusals.TOO_LARGE: 1})
+
+
 def test_file_names_of_other_encodings_are_escaped(tmp_path):
   folder = os.fsencode(tmp_path / "games")
   os.mkdir(folder)

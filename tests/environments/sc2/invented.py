@@ -63,6 +63,8 @@ def _add_unit(raw, rng, i, tag, tags, camera):
     tag=tag, unit_type=int(rng.choice(_TYPES)), alliance=int(rng.integers(1, 5)),
     owner=int(rng.integers(1, 3)), display_type=int(rng.integers(1, 4)),
     cloak=int(rng.integers(1, 4)))
+  if unit.alliance == 1 and i % 2:
+    unit.display_type = 4  # a placeholder: an own structure that is only ordered
   # Half of them near the camera, at whole distances: its edges count as in view.
   near = camera + rng.integers(-20, 21, 2)
   unit.pos.x, unit.pos.y = map(float, near if i % 2 else rng.uniform(0, 150, 2))

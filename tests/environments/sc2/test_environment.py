@@ -6,6 +6,7 @@ import pytest
 
 from starleague.agent import config as agent_config
 from starleague.agent import types
+from starleague.agent import vocabulary as v
 from starleague.environments import base
 from starleague.environments.sc2 import environment
 from starleague.environments.sc2.client import installation, processes
@@ -109,6 +110,21 @@ def test_an_error_is_kept_until_its_player_is_due():
   state = env.advance(env.act(state, both(action(8), action(1)), env.due(state)))
   assert env.due(state).tolist() == [True, True]
   assert [int(env.observe(state, player)[0].action_result) for player in range(2)] == [0, 55]
+
+
+@pytest.mark.parametrize("ability, executed", [(3675, 0), (23, 1)])
+def test_an_effect_that_the_game_refuses_is_not_executed(ability, executed):
+  games, clock = make(participants=1)
+  env = games.environment()
+  state = env.reset(0, base.make_match_up())
+  env.observe(state, 0)
+  stim = action(4)._replace(function=np.int16(v.FUNCTIONS.index("Effect_Stim_quick")))
+  stim.units[0] = 0
+  state = env.act(state, both(stim, action(1)), env.due(state))
+  assert len(clock.actions) == 1
+  games.processes.all[0].errors = [sc_pb.ActionError(ability_id=ability, result=15)]
+  state = env.advance(state)
+  assert env.observe(state, 0)[1].executed.effects.sum() == executed
 
 
 def test_no_more_than_22_actions_in_5_seconds_reach_the_game():

@@ -58,7 +58,7 @@ class Session:
 
     Args:
       data_folder: the installation, with a folder `Maps`; None: every map name is accepted.
-      address: to listen on for the process of a second participant.
+      address: to listen on for the process of a second participant, and where to look for a host.
       wait_seconds: for another participant, or for a game loop in real time.
     """
     self.status: sc_pb.Status.ValueType = sc_pb.launched
@@ -75,7 +75,7 @@ class Session:
     self._player = 0
     self._host = link.HostEnd()
     self._guest: GuestGame | None = None
-    self._client: object = None  # the connection that has joined the game
+    self._client: object = None  # the connection that has joined the game, or waits for that
     self._lock = asyncio.Lock()  # of `_EXCLUSIVE` requests
 
   async def answer(self, data: bytes, client: object = None) -> bytes:
@@ -96,17 +96,20 @@ class Session:
       self._ends_join.set()
     exclusive = _EXCLUSIVE if self._ends_join is None else _ENDS_JOIN
     async with self._lock if kind in exclusive else contextlib.nullcontext():
-      if kind == "join_game" and self.status in _NO_GAME and self._ends_join is None:
-        self._client = client
-      return (await self.respond(request)).SerializeToString()
+      joins = kind == "join_game" and self.status in _NO_GAME and self._ends_join is None
+      if joins:
+        self._client = client  # it may leave while it waits
+      response = await self.respond(request)
+      if joins and self.status in _NO_GAME:
+        self._client = None  # it has not joined: the game does not end with its connection
+      return response.SerializeToString()
 
   async def client_left(self, client: object) -> None:
     """Leaves a game of two participants whose client has closed its connection: a defeat."""
     async with self._lock:
       if client is self._client:
         self._client = None
-        if self._guest is not None or (
-            self._setup is not None and len(participants(self._setup)) > 1):
+        if self._guest or (self._setup and len(participants(self._setup)) > 1):
           await self.drop(keep_guests=True)
 
   async def respond(self, request: sc_pb.Request) -> sc_pb.Response:
@@ -170,7 +173,7 @@ class Session:
     if guest is not None:
       await guest.leave()
     await self._host.close(keep_guests)
-    self._setup, self._seats, self._races = None, {}, {}
+    self._setup, self._client, self._seats, self._races = None, None, {}, {}
     self._joined = asyncio.Event()
 
   # Without a game.
@@ -312,7 +315,7 @@ class Session:
       self.status = sc_pb.in_game
 
   async def _join_as_guest(self, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
-    address = request.host_ip or "127.0.0.1"
+    address = request.host_ip or self._address or "127.0.0.1"  # empty: it listens on all
     guest = await self._unless_ended(link.GuestEnd.connect(
       address, request.server_ports.game_port, self._wait_seconds))
     try:

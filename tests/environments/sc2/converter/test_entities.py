@@ -14,7 +14,7 @@ from starleague.environments.sc2.converter import camera as cameras
 from starleague.environments.sc2.converter import entities, observations
 from starleague.environments.sc2.converter import memory as memories
 from starleague.environments.sc2.converter.setting import make_setting
-from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from tests.environments.sc2 import invented, recorded
 
 COLUMN = types.COLUMN
@@ -66,18 +66,34 @@ def test_columns_are_the_official_converters(pairs, name):
     theirs = np.array([v.UNIT_TYPES.from_id(int(x)) for x in theirs])
   if name.startswith("order_id"):
     theirs = v.FUNCTIONS.lookup[theirs]
-  effects = pairs[1][:, COLUMN["unit_type"]] == entities.EFFECT_TYPE
+  effects = pairs[1][:, COLUMN["unit_type"]] == v.EFFECT_TYPE
   same = ~effects if name == "order_id_0" else slice(None)
   np.testing.assert_array_equal(ours[same], theirs[same])
 
 
+def test_ordered_structures_have_rows(pairs):
+  theirs, ours = (rows[:, COLUMN["display_type"]] == raw_pb.Placeholder for rows in pairs)
+  np.testing.assert_array_equal(ours, theirs)
+  assert ours.sum() == 42
+
+
+def test_the_players_units_are_its_placed_ones():
+  response = sc_pb.ResponseObservation()
+  for alliance in (raw_pb.Self, raw_pb.Ally, raw_pb.Neutral, raw_pb.Enemy):
+    for display in (raw_pb.Visible, raw_pb.Snapshot, raw_pb.Hidden, raw_pb.Placeholder):
+      response.observation.raw_data.units.add(
+        tag=len(response.observation.raw_data.units) + 1, alliance=alliance, display_type=display)
+  own = entities.own_units(observations.read(response).units)
+  assert own.tolist() == [True, True, True, False, *[False] * 12]
+
+
 def test_effects_and_hidden_enemies_are_where_the_converter_has_them(pairs):
   theirs, ours = (rows[:, COLUMN["unit_type"]] for rows in pairs)
-  effects = ours == entities.EFFECT_TYPE
+  effects = ours == v.EFFECT_TYPE
   assert effects.sum() == 10 * invented.COUNT
   assert ((theirs[effects] > FIRST_EFFECT) & (theirs[effects] <= FIRST_EFFECT + 12)).all()
-  np.testing.assert_array_equal((theirs == 254) & ~effects, ours == entities.HIDDEN_TYPE)
-  assert (ours == entities.HIDDEN_TYPE).sum() > 10
+  np.testing.assert_array_equal((theirs == 254) & ~effects, ours == v.HIDDEN_TYPE)
+  assert (ours == v.HIDDEN_TYPE).sum() > 10
 
 
 @needs_data
@@ -114,9 +130,9 @@ def test_effects_are_rows_behind_the_units():
     "unit_type", "alliance", "owner", "radius", "x", "y", "order_id_0", "tag")]]
   storm = v.FUNCTIONS.index("Effect_PsiStorm_pt")
   assert values.tolist() == [
-    [entities.EFFECT_TYPE, 4, 2, 1, 20, 56, storm, 0],
-    [entities.EFFECT_TYPE, 4, 2, 1, 40, 0, storm, 0],
-    [entities.EFFECT_TYPE, 1, 0, 0, 2, 254, 0, 0]]  # protobuf's default: Self
+    [v.EFFECT_TYPE, 4, 2, 1, 20, 56, storm, 0],
+    [v.EFFECT_TYPE, 4, 2, 1, 40, 0, storm, 0],
+    [v.EFFECT_TYPE, 1, 0, 0, 2, 254, 0, 0]]  # protobuf's default: Self
 
 
 def test_enemies_outside_the_camera_lose_what_is_not_seen():
@@ -138,7 +154,7 @@ def test_enemies_outside_the_camera_lose_what_is_not_seen():
   assert found.tags.tolist() == [1, 2, 4, 5]  # the cloaked one has no row
   marine = v.UNIT_TYPES.index("Marine")
   rows = found.observation.entities[:4]
-  assert rows[:, COLUMN["unit_type"]].tolist() == [marine, entities.HIDDEN_TYPE, marine, marine]
+  assert rows[:, COLUMN["unit_type"]].tolist() == [marine, v.HIDDEN_TYPE, marine, marine]
   assert rows[:, COLUMN["health"]].tolist() == [45, 0, 45, 45]
   assert rows[:, COLUMN["is_on_screen"]].tolist() == [1, 0, 0, 0]
   assert rows[1].nonzero()[0].tolist() == [COLUMN[name] for name in (

@@ -10,16 +10,23 @@ from starleague.agent import vocabulary as v
 from starleague.environments.sc2.converter import memory as memories
 from starleague.environments.sc2.converter import observations
 from starleague.environments.sc2.converter.camera import Camera
-from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from tests.environments.sc2 import recorded
 
 SETTING = recorded.make_setting(
   recorded.agent_config.mini(), recorded.make_game_info(128, 64), 1)
 
 
-def watch(memory, *units, upgrades=(), camera=(20, 30), hallucinations=()):
-  """The memory after an observation of units (tag, name, alliance, x, y)."""
+def watch(memory, *units, upgrades=(), camera=(20, 30), hallucinations=(), ordered=(),
+          errors=(), loop=0):
+  """The memory after an observation of units (tag, name, alliance, x, y).
+
+  Errors are (ability, result).
+  """
   response = sc_pb.ResponseObservation()
+  response.observation.game_loop = loop
+  for ability, result in errors:
+    response.action_errors.add(ability_id=ability, result=result)
   raw = response.observation.raw_data
   raw.player.camera.x, raw.player.camera.y = camera
   raw.player.upgrade_ids.extend(upgrades)
@@ -28,11 +35,16 @@ def watch(memory, *units, upgrades=(), camera=(20, 30), hallucinations=()):
                          unit_type=int(v.UNIT_TYPES.ids[v.UNIT_TYPES.index(name)]))
     unit.pos.x, unit.pos.y = x, y
     unit.is_hallucination = tag in hallucinations
+    unit.display_type = raw_pb.Placeholder if tag in ordered else raw_pb.Visible
   return memories.watch(memory, response, observations.read(response).units, SETTING)
 
 
 def built(memory):
   return [v.UNIT_TYPES.names[i] for i in memory.executed.build_order if i]
+
+
+def effects(memory):
+  return [v.FUNCTIONS.names[i] for i in v.EFFECT_FUNCTIONS[memory.executed.effects]]
 
 
 def act(memory, name, units=(), target=0, location=0, queued=0, repeat=0, loop=50):
@@ -63,6 +75,18 @@ def test_hallucinations_are_not_built():
   memory = watch(memory, start, (2, "Phoenix", 1, 12, 10), (3, "Zealot", 1, 12, 11),
                  hallucinations=[2])
   assert built(memory) == ["Zealot"]
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_structures_are_built_once_they_are_placed(placed):
+  """The game shows an ordered structure as a placeholder, with tag 0 and an own unit's type."""
+  start = [(1, "CommandCenter", 1, 10, 10), (2, "SCV", 1, 12, 10)]
+  memory = watch(memories.initial(SETTING), *start)
+  memory = watch(memory, *start, (0, "Barracks", 1, 20, 40), ordered=[0])
+  assert built(memory) == [] and not memory.executed.units.any()
+  memory = watch(memory, *start, *([(5, "Barracks", 1, 20, 40)] if placed else []))
+  assert built(memory) == ["Barracks"] * placed  # once; never, if the order was cancelled
+  assert memory.executed.units.sum() == placed
 
 
 def test_modes_and_moves_of_a_structure_build_nothing():
@@ -124,11 +148,42 @@ def test_only_commands_change_what_was_selected():
 
 def test_effects_and_upgrades_are_executed():
   memory = act(memories.initial(SETTING), "Effect_Stim_quick", [0])
-  assert v.EFFECT_FUNCTIONS[memory.executed.effects].tolist() == [
-    v.FUNCTIONS.index("Effect_Stim_quick")]
+  assert effects(memory) == ["Effect_Stim_quick"]
   memory = watch(memory, (1, "Nexus", 1, 5, 5), upgrades=[84, 999_999])
   assert memory.executed.upgrades.nonzero()[0].tolist() == [v.UPGRADES.index("WarpGateResearch")]
   assert memory.executed.effects.any()
+
+
+@pytest.mark.parametrize("units, target", [([], 1), ([3], 1), ([0], 3), ([0], 40)])
+def test_effects_without_a_unit_or_a_target_are_not_executed(units, target):
+  memory = act(memories.initial(SETTING), "Effect_Transfusion_unit", units, target=target)
+  assert effects(memory) == []
+  assert memory.last_function == v.FUNCTIONS.index("Effect_Transfusion_unit")
+  assert effects(act(memory, "Effect_Transfusion_unit", [0], target=1)) == [
+    "Effect_Transfusion_unit"]
+
+
+@pytest.mark.parametrize("errors, kept", [
+  ([(3675, 15)], False), ([(380, 15)], False),  # the general ability, and the Marine's own
+  ([(3675, 1)], True), ([(0, 15)], True), ([(10**9, 15)], True),  # success, and no known ability
+  ([(23, 15)], True)])  # another command's
+def test_effects_that_the_game_refuses_are_not_executed(errors, kept):
+  """Results: 1 is Success, 15 NotEnoughLife. Abilities: 3675 and 380 stim, 23 attacks."""
+  memory = act(memories.initial(SETTING), "Effect_Stim_quick", [0], loop=50)
+  memory = watch(memory, errors=errors, loop=51)
+  assert effects(memory) == ["Effect_Stim_quick"] * kept
+
+
+def test_refusals_of_other_commands_leave_an_effect():
+  first = act(memories.initial(SETTING), "Effect_Stim_quick", [0], loop=50)
+  assert effects(watch(first, errors=[(3675, 15)], loop=50))  # of a command before this one
+  later = act(first, "Effect_Stim_quick", [1], loop=60)  # the second use is refused
+  assert effects(watch(later, errors=[(3675, 15)], loop=61)) == ["Effect_Stim_quick"]
+  waits = act(first, "no_op", loop=60)  # the refusal comes late
+  assert effects(watch(waits, errors=[(3675, 15)], loop=61)) == []
+  repeated = act(memories.initial(SETTING), "Effect_Stim_quick", [0], repeat=2, loop=50)
+  assert effects(watch(repeated, errors=[(3675, 15)] * 2, loop=51)) == ["Effect_Stim_quick"]
+  assert effects(watch(repeated, errors=[(3675, 15)] * 3, loop=51)) == []
 
 
 @recorded.needs_data

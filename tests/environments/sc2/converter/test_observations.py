@@ -10,7 +10,7 @@ from starleague.agent import coordinates, types
 from starleague.agent import vocabulary as v
 from starleague.environments.sc2.converter import memory as memories
 from starleague.environments.sc2.converter import observations
-from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from tests.environments.sc2 import recorded
 
 COLUMN = types.COLUMN
@@ -177,6 +177,31 @@ def test_functions_are_available_by_unit_types():
   index = v.FUNCTIONS.index
   assert found[index("Train_Marine_quick")] and found[index("raw_move_camera")]
   assert not found[index("Train_Zealot_quick")]
+
+
+@pytest.mark.parametrize("name", ["Hatchery", "Lair", "Hive"])
+def test_any_town_hall_of_zerg_makes_units_of_larvae_available(name):
+  counts = np.zeros(v.NUM_UNIT_TYPES, np.uint8)
+  counts[v.UNIT_TYPES.index(name)] = 1
+  found = observations.available(counts, True)
+  for function in ("Train_Drone_quick", "Train_Zergling_quick", "Train_Overlord_quick"):
+    assert found[v.FUNCTIONS.index(function)]
+  assert not found[v.FUNCTIONS.index("Train_Marine_quick")]
+
+
+def test_ordered_structures_do_not_count():
+  """An ordered barracks has a row. It counts, and trains marines, once it is placed."""
+  setting = recorded.make_setting(
+    recorded.agent_config.mini(), recorded.make_game_info(128, 128, home=1), 1)
+  barracks, marine = v.UNIT_TYPES.index("Barracks"), v.FUNCTIONS.index("Train_Marine_quick")
+  for display, placed in ((raw_pb.Placeholder, False), (raw_pb.Visible, True)):
+    response = sc_pb.ResponseObservation()
+    response.observation.raw_data.units.add(
+      tag=7 * placed, unit_type=21, alliance=raw_pb.Self, display_type=display)
+    found = recorded.convert(response, setting).observation
+    assert found.entity_count == 1 and found.entities[0, COLUMN["unit_type"]] == barracks
+    assert found.unit_counts.sum() == found.unit_counts[barracks] == placed
+    assert found.available_actions[marine] == placed
 
 
 def _damage(message, rng):

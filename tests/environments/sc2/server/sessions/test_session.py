@@ -7,6 +7,7 @@ import pytest
 from pysc2 import maps
 
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.server.sessions.session import Session
 from tests.environments.sc2.server import play
 from tests.environments.sc2.server.play import COMMAND_CENTER, MINERALS, SCV
 
@@ -78,6 +79,68 @@ def test_a_guest_whose_client_leaves_while_it_joins_ends_its_link():
     return joins.cancelled(), session.status
 
   assert play.run(script) == (True, sc_pb.launched)
+
+
+def two_participants():
+  return sc_pb.Request(create_game=sc_pb.RequestCreateGame(
+    local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"),
+    player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)] * 2))
+
+
+@pytest.mark.parametrize("race, error", [(None, "MissingParticipation"), (1, "NetworkError")])
+def test_a_client_that_fails_to_join_leaves_the_created_game(race, error):
+  """It asks for no race, or no second participant comes in time."""
+  async def script(session):
+    host, other = object(), object()
+
+    async def ask(request, client):
+      return sc_pb.Response.FromString(await session.answer(request.SerializeToString(), client))
+
+    created = await ask(two_participants(), host)
+    join = sc_pb.RequestJoinGame(race=race, options=play.interface())
+    join.server_ports.game_port = portpicker.pick_unused_port()
+    joined = await ask(sc_pb.Request(join_game=join), other)
+    await session.client_left(other)
+    ping = await ask(sc_pb.Request(ping=sc_pb.RequestPing()), host)
+    return created.status, joined.join_game.error, ping.status
+
+  assert play.run(script) == (
+    sc_pb.init_game, sc_pb.ResponseJoinGame.Error.Value(error), sc_pb.init_game)
+
+
+@pytest.mark.parametrize("address, host_ip", [
+  ("127.0.0.2", ""), ("127.0.0.2", "127.0.0.2"), ("0.0.0.0", ""), ("", "")])
+def test_processes_of_a_game_meet_at_the_address_that_they_listen_on(address, host_ip):
+  async def script():
+    host, guest = (Session(None, address, wait_seconds=5.0) for _ in range(2))
+    join = sc_pb.RequestJoinGame(race=1, options=play.interface())
+    join.server_ports.game_port = portpicker.pick_unused_port()
+    await host.respond(two_participants())
+    hosts = asyncio.ensure_future(host.respond(sc_pb.Request(join_game=join)))
+    join.host_ip = host_ip
+    found = [await guest.respond(sc_pb.Request(join_game=join)), await hosts]
+    await guest.drop()
+    await host.drop()
+    return [(list(response.error), response.join_game.player_id) for response in found]
+
+  assert asyncio.run(script()) == [([], 2), ([], 1)]
+
+
+def test_a_client_of_an_earlier_game_leaves_the_next_one():
+  async def script(session):
+    first = object()
+    create = sc_pb.Request(create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"),
+      player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)]))
+    await session.answer(create.SerializeToString(), first)
+    join = sc_pb.Request(join_game=sc_pb.RequestJoinGame(race=1, options=play.interface()))
+    await session.answer(join.SerializeToString(), first)
+    played = session.status
+    await session.respond(two_participants())
+    await session.client_left(first)
+    return played, session.status
+
+  assert play.run(script) == (sc_pb.in_game, sc_pb.init_game)
 
 
 def test_a_participant_without_options_sees_its_resources_and_no_units():

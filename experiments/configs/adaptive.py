@@ -8,8 +8,6 @@ import ml_collections
 
 from starleague.experiments.configs import small
 
-_STATIC_DEFENCE = ("Bunker", "MissileTurret", "PhotonCannon", "SpineCrawler", "SporeCrawler")
-
 
 def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
   """Returns the config of a run; see `mini.get_config`."""
@@ -18,15 +16,13 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
     "seconds": 15600.0,
     "environment": {"opponents": "L7,L8,rush,timing,macro,defence,siege,air"},
     "actor": {
-      # By losing rates: an agent unlearns what it rarely needs. Match-ups not by their squares,
+      # By squared losing rates: an agent unlearns what it rarely needs. Match-ups by variance,
       # because games of those that are always lost teach little.
       "matchmaking": "squared",
       "self_play": 0.0,
       "uniform": 0.3,
-      "race_matchmaking": "linear",
-      # Draws count as losses: an attack on static defence that may fail pays.
-      "draw_reward": -1.0,
-      "objective": "+".join(f"lost.{name}:0.02" for name in _STATIC_DEFENCE),
+      "race_matchmaking": "variance",
+      "draw_reward": -0.5,
       # What the agent sees decides its plan, not z.
       "pseudo_probability": 0.0,
     },
@@ -44,7 +40,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
       "labels_seconds": 540.0,
       "fine_tune_seconds": 120.0,
     },
-    # The second stage has a better teacher than the imitator.
-    "learner": {"stages": 2},
+    # Later stages have better teachers than the imitator.
+    "learner": {"stages": 4},
   })
   return config

@@ -45,10 +45,10 @@ def test_the_adaptive_player_teaches_without_z():
     "imitation.keep_build_order", "imitation.keep_cumulative", "actor.pseudo_probability"))
   # The agent meets the opponents of the recorded games, most often those that it loses to.
   assert config.environment.opponents == config.demonstrations.opponents
-  assert (config.actor.matchmaking, config.actor.race_matchmaking) == ("squared", "linear")
+  assert (config.actor.matchmaking, config.actor.race_matchmaking) == ("squared", "variance")
   assert config.actor.self_play == 0.0
   # It labels the states of its imitator.
-  assert changed["demonstrations.labels"] > 0 and changed["learner.stages"] == 2
+  assert changed["demonstrations.labels"] > 0 and changed["learner.stages"] == 4
 
 
 def test_a_run_may_change_its_agent():

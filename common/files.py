@@ -53,6 +53,7 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
       os.fsync(file.fileno())
     with _naming(path):
       os.replace(temporary, target)
+      sync(target.parent)
   except BaseException:
     with contextlib.suppress(FileNotFoundError):
       os.unlink(temporary)

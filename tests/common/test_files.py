@@ -94,6 +94,15 @@ def test_replacing_keeps_the_old_file_if_writing_fails(tmp_path):
   assert [x.name for x in tmp_path.iterdir()] == ["file.txt"]
 
 
+def test_the_name_of_a_replaced_file_is_on_disk(tmp_path, monkeypatch):
+  path, synced = tmp_path / "file.txt", []
+  path.write_text("old")
+  monkeypatch.setattr(files, "sync", lambda folder: synced.append((folder, path.read_text())))
+  with files.replacing(path) as file:
+    file.write("new")
+  assert synced == [(tmp_path, "new")]
+
+
 def test_errors_name_the_file_not_the_temporary_one(tmp_path):
   (tmp_path / "folder").mkdir()
   with pytest.raises(IsADirectoryError) as error:

@@ -1,4 +1,4 @@
-"""Stop signals: the first sets an event, at any moment; after `end_at_once` one ends the process."""
+"""Stop signals: the first sets an event, also within waits; after `end_at_once` one ends all."""
 
 import signal
 import subprocess

@@ -1,11 +1,12 @@
 """Atomic writes: a file or folder appears under its name complete and on disk, or not at all."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import pathlib
 import shutil
-import tempfile
+import stat
 import uuid
 from collections.abc import Iterator
 from typing import IO, Any
@@ -21,31 +22,60 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
 
   Args:
     path: the file; its folder is created if missing. An existing file stays until the block ends,
-      and stays for good if the block raises.
+      and stays for good if the block raises. The new file takes its mode. A symbolic link stays,
+      and its target is replaced.
     mode: "w" for UTF-8 text, "wb" for bytes.
 
   Raises:
     DiskFullError: there is no space left; names the folder.
-    OSError: the file cannot be written, or is a folder; names the file.
+    OSError: the file cannot be written, or is a folder, pipe or device; names the file. Raised
+      before the block runs for a wrong kind of file.
   """
   path = pathlib.Path(path)
-  with disk.named(path.parent):
-    path.parent.mkdir(parents=True, exist_ok=True)
+  permissions = _permissions(path)
+  # A rename would replace the link itself.
+  target = pathlib.Path(os.path.realpath(path)) if path.is_symlink() else path
+  temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex[:12]}")
+  with disk.named(target.parent):
+    target.parent.mkdir(parents=True, exist_ok=True)
     with _naming(path):
-      descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+      # The system applies the umask to a new file. A replacement of a private file must not be
+      # readable before it has the mode of that file.
+      descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL,
+                           0o666 if permissions is None else 0o600)
   try:
     encoding = None if "b" in mode else "utf-8"
-    with disk.named(path.parent), os.fdopen(descriptor, mode, encoding=encoding) as file:
+    with disk.named(target.parent), os.fdopen(descriptor, mode, encoding=encoding) as file:
+      if permissions is not None:
+        os.fchmod(descriptor, permissions)
       yield file
       file.flush()
       os.fsync(file.fileno())
-    os.chmod(temporary, 0o644)  # mkstemp makes it readable by its owner only
     with _naming(path):
-      os.replace(temporary, path)
+      os.replace(temporary, target)
+      sync(target.parent)
   except BaseException:
     with contextlib.suppress(FileNotFoundError):
       os.unlink(temporary)
     raise
+
+
+def _permissions(path: pathlib.Path) -> int | None:
+  """Returns the permission bits of an existing regular file, or None where there is no file."""
+  try:
+    found = os.stat(path).st_mode
+  except (FileNotFoundError, NotADirectoryError):
+    return None
+  if stat.S_ISDIR(found):
+    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+  if not stat.S_ISREG(found):
+    raise OSError(errno.EINVAL, f"expected a regular file, found a {_kind(found)}", str(path))
+  return stat.S_IMODE(found) & 0o777
+
+
+def _kind(mode: int) -> str:
+  """Returns the kind of a file that is neither regular nor a folder."""
+  return "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
 
 
 @contextlib.contextmanager

@@ -14,12 +14,20 @@ def duration(seconds: float) -> str:
 
 
 def count(value: float) -> str:
-  """Returns a count as `950`, `9 500`, `12.3 k`, `4.56 M`, `7.89 G` or `1.23 T`."""
+  """Returns a count as `950`, `9 500`, `12.3 k`, `4.56 M`, `7.89 G`, `1.23 T` or `1 000 T`."""
   for least, scale, unit in ((999.5e9, 1e12, "T"), (999.5e6, 1e9, "G"), (999.5e3, 1e6, "M"),
                              (9999.5, 1e3, "k")):
     if abs(value) >= least:
-      return f"{format(value / scale, '#.3g').rstrip('.')} {unit}"
-  return f"{value:,.0f}".replace(",", " ")
+      scaled = value / scale
+      # Only the largest unit has numbers of four digits, which "g" writes as powers of ten.
+      number = format(scaled, "#.3g").rstrip(".") if abs(scaled) < 999.5 else _whole(scaled)
+      return f"{number} {unit}"
+  return _whole(value)
+
+
+def _whole(value: float) -> str:
+  """Returns a rounded number with spaces between thousands, and no sign before 0."""
+  return f"{value:z,.0f}".replace(",", " ")
 
 
 def printable(text: str) -> str:

@@ -154,6 +154,9 @@ def main() -> None:
   parser.add_argument("--rounds", type=int, default=5)
   parser.add_argument("--seconds", type=float, default=2.0, help="of a round")
   options = parser.parse_args()
+  for name in ("games", "batches", "processes", "rounds"):
+    if (least := np.min(getattr(options, name))) < 1:
+      parser.error(f"--{name}: expected at least 1, found {least}")
   print(f"preset={options.preset} load={os.getloadavg()[0]:.1f} cores={os.cpu_count()} "
         f"device={jax.devices()[0].device_kind}")
   for games in options.games:

@@ -38,3 +38,16 @@ def test_the_device_is_timed_for_the_batches_that_count(monkeypatch):
   bench = service.Bench.__new__(service.Bench)
   bench._config, bench._model = agent_config.preset("mini"), device
   assert bench.device_rate(size=8, seconds=3.0) == 8.0
+
+
+@pytest.mark.parametrize("arguments, message", [
+  (["--processes", "0"], "--processes: expected at least 1, found 0"),
+  (["--games", "4", "0"], "--games: expected at least 1, found 0"),
+  (["--batches", "-8", "8"], "--batches: expected at least 1, found -8"),
+  (["--rounds", "0"], "--rounds: expected at least 1, found 0")])
+def test_wrong_options_are_one_line(arguments, message, monkeypatch, capsys):
+  monkeypatch.setattr(sys, "argv", ["service", *arguments])
+  with pytest.raises(SystemExit) as error:
+    service.main()
+  assert error.value.code == 2
+  assert capsys.readouterr().err.splitlines()[-1].endswith(f"error: {message}")

@@ -2,8 +2,8 @@
 
 Written for this benchmark with rlax, Haiku and optax. As there: actor threads step one environment
 each and call a jitted network for one step at a time; raw random keys, which are indexed at each
-step; a host queue of trajectories; a thread that stacks a batch and puts it on the device; a learner
-with one jitted update, which fetches the new parameters for the actors after each.
+step; a host queue of trajectories; a thread that stacks a batch and puts it on the device; a
+learner with one jitted update, which fetches the new parameters for the actors after each.
 """
 
 import queue

@@ -105,6 +105,9 @@ def main() -> None:
   parser.add_argument("--steps", type=int, default=100, help="of a round")
   parser.add_argument("--rounds", type=int, default=5)
   arguments = parser.parse_args()
+  for part in arguments.only:
+    if not any(part in name for name in MAKERS):
+      parser.error(f"--only: expected parts of {'; '.join(MAKERS)}; found {part}")
   loops, states, found = {}, {}, {}
   for name, maker in MAKERS.items():
     if not any(part in name for part in arguments.only):
@@ -121,6 +124,8 @@ def main() -> None:
     states[name], _ = jax.block_until_ready(loops[name](states[name], jax.random.key(0)))
     found[name] = []
     print(f"{name}: compiled in {time.process_time() - begin:.0f} CPU-s", flush=True)
+  if not loops:
+    return  # each missing package has its line
   for number in range(1, arguments.rounds + 1):
     for name, loop in loops.items():
       begin = time.process_time(), time.perf_counter()

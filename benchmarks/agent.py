@@ -12,6 +12,7 @@ update: the ratios give the gain of batching and the cost of learning.
 
 import argparse
 import dataclasses
+import math
 import os
 import resource
 import time
@@ -63,13 +64,16 @@ def measure(run: Callable, rounds: int) -> tuple[float, float]:
   return float(np.median(wall)), float(np.median(processor))
 
 
-def report(name: str, compiled, count: int, seconds: tuple[float, float]) -> None:
-  """Prints one line on a compiled function of `count` agent steps."""
+def report(name: str, compiled, count: int, computed: int, seconds: tuple[float, float]) -> None:
+  """Prints one line on a compiled function of `count` agent steps.
+
+  The network computes `computed` steps: in an unroll, one more of each sequence.
+  """
   wall, processor = seconds
   flops = compiled.cost_analysis().get("flops", float("nan"))
   memory = compiled.memory_analysis()
   print(f"{name}: {count / wall:.1f} agent steps/s; {1e3 * wall:.0f} ms and {processor:.2f} "
-        f"CPU-seconds a call of {count}; {flops / count / 1e9:.2f} GFLOP a step, "
+        f"CPU-seconds a call of {count}; {flops / computed / 1e9:.2f} GFLOP a step of the network, "
         f"{flops / wall / 1e9:.0f} GFLOP/s; temporary memory "
         f"{memory.temp_size_in_bytes / 2**20:.0f} MiB", flush=True)
 
@@ -87,7 +91,7 @@ def acting(config: agent_config.AgentConfig, params, batch: int, rounds: int) ->
   run = compiled(jax.vmap(policy.step, (None, 0, 0, 0)), params, keys, observation, state)
   jax.block_until_ready(run(params, keys, observation, state))
   seconds = measure(lambda: run(params, keys, observation, state).action, rounds)
-  report(f"acting, {batch} at once", run, batch, seconds)
+  report(f"acting, {batch} at once", run, batch, batch, seconds)
   return batch / seconds[0]
 
 
@@ -105,7 +109,7 @@ def unrolling(config: agent_config.AgentConfig, params, trajectories, count: int
     run = compiled(function, params, trajectories)
     jax.block_until_ready(run(params, trajectories))
     seconds = measure(lambda run=run: run(params, trajectories), rounds)
-    report(name, run, count, seconds)
+    report(name, run, count, math.prod(trajectories.steps.discount.shape), seconds)
     rates[name] = count / seconds[0]
   return rates
 

@@ -12,8 +12,8 @@ feeding    batches from a data server (Reverb, in a process of its own) to the d
 acting     agent steps/s of a batch of players
 skirmish   environment steps/s of a batch of games, both players observed
 
-Lines are name=value. Rates are medians of calls, each waited for. They exclude compilation, whose
-seconds have lines of their own.
+Lines are name=value. Rates are medians of calls, each waited for; Skirmish's are the best of three.
+They exclude compilation, whose seconds have lines of their own.
 """
 
 import argparse

@@ -7,8 +7,8 @@
 games      environment steps/s of a batch of Skirmish, tier mini, against its number of games
 entities   agent steps/s of the forward pass against the rows for entities, all of them used
 unroll     agent steps/s of the whole update against T; T x batch is equal
-players    matches/s of a coordinator against the players: a main agent and its snapshots. Results
-           are counted before each 16 matches, untimed
+players    matches/s of a coordinator against the players: a main agent and its snapshots. 16
+           results are counted before each 16 matches, untimed; a single player has none
 devices    agent steps/s of the whole update of one batch against the virtual devices of the CPU
            that divide it. They share the cores: this is the overhead of dividing
 
@@ -49,7 +49,7 @@ PRESET = "mini"
 CHUNK = 256  # environment steps of a call of a small batch
 UNROLL_LENGTH, BATCH = 16, 32  # of the update, as in a run of the preset
 FORWARD_BATCH = 4  # sequences of the forward pass: attention's memory grows with entities squared
-MATCHES = 16  # of a call, and results before it
+MATCHES = 16  # of a call, and results before it; a single player has no results
 
 
 class Runner(NamedTuple):

@@ -2,7 +2,8 @@
 
 For each dataset and seed, a clone learns `--updates` updates. Each method then goes on from that
 clone for as many; cloning too. The agents play `--games` games against each opponent. Finished runs
-are skipped: the same command resumes the benchmark. One with other settings needs another `--out`.
+are skipped: the same command resumes the benchmark. One with other settings, or with other data of
+the same size, needs another `--out`.
 
     make offline-data
     python -m benchmarks.offline --sizes s,m --seeds 0,1,2
@@ -12,6 +13,7 @@ import argparse
 import json
 import pathlib
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -19,8 +21,9 @@ import ml_collections
 
 from starleague.actor import evaluation
 from starleague.actor.loops import compiled_evaluation
-from starleague.common import files, run_files
+from starleague.common import files, manifests, run_files
 from starleague.data import checkpoints
+from starleague.data.games.files import MANIFEST
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import estimates, evaluating
 from starleague.experiments.run.games import registry
@@ -32,13 +35,28 @@ OPPONENTS = ("rusher", "builder", "demo_2000", "demo_4000", "demo_7000")
 CLONE = "clone"
 
 
+def digests_of(data: pathlib.Path, sizes: Sequence[str]) -> dict[str, str]:
+  """Returns size -> SHA-256 of the dataset's manifest; SystemExit if there is none."""
+  try:
+    return {size: manifests.file_digest(data / size / MANIFEST) for size in sizes}
+  except FileNotFoundError as error:
+    raise SystemExit(f"error: --sizes: expected datasets of games in {data}, found no "
+                     f"{error.filename}; make offline-data records s, m and l") from error
+
+
 def keep_settings(arguments: argparse.Namespace) -> None:
-  """Writes the settings of the runs into their folder; SystemExit if it has runs of others."""
+  """Writes the settings of the runs into their folder; SystemExit if it has runs of others.
+
+  They include the datasets' digests. Runs of further datasets may follow.
+  """
+  digests = digests_of(arguments.data, arguments.sizes)
   file = arguments.out / "settings.json"
-  wanted = {"updates": arguments.updates, "games": arguments.games,
-            "offline": json.loads(arguments.offline)}
+  wanted = {"updates": arguments.updates, "games": arguments.games, "offline": arguments.offline,
+            "data": digests}
   found = json.loads(file.read_text()) if file.exists() else wanted
-  if found != wanted:
+  known = found.get("data", {})
+  wanted["data"] = {**known, **digests}
+  if "data" not in found or {**found, "data": {**digests, **known}} != wanted:
     raise SystemExit(f"error: {arguments.out} has runs of {json.dumps(found)}, not of "
                      f"{json.dumps(wanted)}; choose another --out")
   with files.replacing(file) as written:
@@ -52,7 +70,7 @@ def config_of(arguments: argparse.Namespace, run: str, seed: int,
     "seed": seed, "environment": {"opponents": ",".join(OPPONENTS)},
     "offline": {"method": CLONING if clone is None else run, "updates": arguments.updates,
                 "behaviour": "" if clone is None else str(clone),
-                **json.loads(arguments.offline)}})
+                **arguments.offline}})
 
 
 def learn(config: ml_collections.ConfigDict, run_dir: pathlib.Path, dataset: pathlib.Path) -> Any:
@@ -75,8 +93,8 @@ def play(arguments: argparse.Namespace) -> list[dict[str, Any]]:
   config = config_of(arguments, CLONE, 0, None)
   evaluate = compiled_evaluation.make_evaluation(
     registry.make_parts(config), range(len(OPPONENTS)), arguments.games, seed=0)
-  for seed in map(int, arguments.seeds.split(",")):
-    for size in arguments.sizes.split(","):
+  for seed in arguments.seeds:
+    for size in arguments.sizes:
       folder, dataset = arguments.out / f"{size}_{seed}", arguments.data / size
       for run in (CLONE, *OFFLINE_METHODS):
         if (size, seed, run) in done:
@@ -129,17 +147,43 @@ def table(found: list[dict[str, Any]]) -> list[str]:
   return lines
 
 
+def seeds_of(text: str) -> list[int]:
+  """Returns the seeds of an option."""
+  words = text.split(",")
+  if not all(word.isdecimal() for word in words):
+    raise argparse.ArgumentTypeError(f"expected whole numbers from 0, as 0,1,2; found {text}")
+  return [int(word) for word in words]
+
+
+def changes_of(text: str) -> dict[str, Any]:
+  """Returns the changed keys of an option."""
+  try:
+    found = json.loads(text)
+  except json.JSONDecodeError:
+    found = None
+  if not isinstance(found, dict):
+    raise argparse.ArgumentTypeError(
+      f"expected a JSON object, as {{\"batch_size\": 8}}; found {text}")
+  return found
+
+
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("runs/offline_data"))
   parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("runs/offline"))
-  parser.add_argument("--sizes", default="s,m,l", help="folders of --data")
-  parser.add_argument("--seeds", default="0,1,2")
+  parser.add_argument("--sizes", default="s,m,l", type=lambda text: text.split(","),
+                      help="folders of --data")
+  parser.add_argument("--seeds", default="0,1,2", type=seeds_of)
   parser.add_argument("--updates", type=int, default=400)
   parser.add_argument("--games", type=int, default=200, help="against each opponent, even")
-  parser.add_argument("--offline", default="{}", help="changed keys of the config group, as JSON")
+  parser.add_argument("--offline", default="{}", type=changes_of,
+                      help="changed keys of the config group, as JSON")
   arguments = parser.parse_args()
+  try:
+    config_of(arguments, CLONE, 0, None)
+  except settings.SettingsError as error:
+    parser.error(str(error))
   arguments.out.mkdir(parents=True, exist_ok=True)
   keep_settings(arguments)
   jax.config.update("jax_compilation_cache_dir", str((arguments.out / "compiled").absolute()))

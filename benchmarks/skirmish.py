@@ -9,7 +9,7 @@ the repository's root; `taskset -c 0` measures one core.
 
 The same run measures two others for comparison: the numpy twin of the tests (one game, no
 observations), and SMAX, 20 units against 20, if `jaxmarl` is installed. `ratio` is a tier's fastest
-batch over the other's fastest.
+batch over the other's fastest. No step of either computes a reset.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def measure_smax(games: int, steps: int) -> float | None:
   """Environment steps per second of a batch of SMAX, 20 against 20; None if not installed.
 
   A step is half a second of its game, against a third of Skirmish's. All forty units observe and
-  take random actions.
+  take random actions. As in Skirmish's steps here, none computes a reset.
   """
   try:
     from jaxmarl.environments.smax import SMAX, map_name_to_scenario
@@ -152,7 +152,7 @@ def measure_smax(games: int, steps: int) -> float | None:
     actions = {
       agent: jax.random.randint(own_key, (), 0, environment.action_space(agent).n)
       for agent, own_key in zip(environment.agents, own, strict=True)}
-    observation, state, reward, done, _ = environment.step(key, state, actions)
+    observation, state, reward, done, _ = environment.step_env(key, state, actions)
     return state, (observation, reward, done)
 
   states = jax.jit(jax.vmap(environment.reset))(start_keys)[1]

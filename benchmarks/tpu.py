@@ -215,11 +215,16 @@ def main() -> None:
   options = parser.parse_args()
   config = dataclasses.replace(agent_config.preset(options.preset), remat=options.remat,
                                entity_attention=options.transformer, entity_mlp=options.transformer)
+  devices = {name: list(topologies.get_topology_desc(platform="tpu", topology_name=name).devices)
+             for name in options.topologies}
+  for topology, (first, *_) in devices.items():
+    if first.device_kind not in PEAKS:
+      parser.error(f"--topologies: expected devices {', '.join(PEAKS)}; found "
+                   f"{first.device_kind} in {topology}")
   by_name = programs(config, options)
-  for topology in options.topologies:
-    devices = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices
+  for topology, found in devices.items():
     for name in options.programs:
-      report(topology, list(devices), by_name[name])
+      report(topology, found, by_name[name])
 
 
 if __name__ == "__main__":

@@ -115,12 +115,17 @@ def make_members(snapshots: int) -> list[league.Player]:
 
 
 def random_results(members: list[league.Player], number: int, seed: int) -> list[tuple]:
-  """Returns (home, away, result) of learners against all players."""
+  """Returns (home, away, result) of learners against all others, `number` of them.
+
+  A single player has no results.
+  """
+  if len(members) < 2:
+    return []
   rng = np.random.default_rng(seed)
   homes = [player.name for player in members if player.learns]
   skill = dict(zip((player.name for player in members), rng.normal(size=len(members)), strict=True))
   found = []
-  for _ in range(number):
+  while len(found) < number:
     home, away = homes[rng.integers(len(homes))], members[rng.integers(len(members))].name
     if home != away:
       wins = rng.random() < 1 / (1 + np.exp(skill[away] - skill[home]))

@@ -1,9 +1,9 @@
 """The peer of benchmarks/catch.py: IMPALA with the structure of dm-haiku's examples/impala.
 
 Written for this benchmark with rlax, Haiku and optax. As there: actor threads step one environment
-each and call a jitted network for one step at a time; a host queue of trajectories; a thread that
-stacks a batch and puts it on the device; a learner with one jitted update, which fetches the new
-parameters for the actors after each.
+each and call a jitted network for one step at a time; raw random keys, which are indexed at each
+step; a host queue of trajectories; a thread that stacks a batch and puts it on the device; a
+learner with one jitted update, which fetches the new parameters for the actors after each.
 """
 
 import queue
@@ -74,7 +74,7 @@ class Peer:
   def __init__(self, actors: int, unroll_length: int, batch_size: int):
     self._length, self._batch_size = unroll_length, batch_size
     self._optimizer = optax.rmsprop(1e-3, decay=0.99, eps=0.1)
-    params = _NETWORK.init(jax.random.key(0), jnp.zeros((10, 5)))
+    params = _NETWORK.init(jax.random.PRNGKey(0), jnp.zeros((10, 5)))
     self._state = (params, self._optimizer.init(params))
     self._params = jax.device_get(params)
     self._host: queue.Queue = queue.Queue(maxsize=batch_size)
@@ -116,7 +116,7 @@ class Peer:
         continue
 
   def _play(self, seed: int) -> None:
-    environment, key = catch.Catch(seed=seed), jax.random.key(seed)
+    environment, key = catch.Catch(seed=seed), jax.random.PRNGKey(seed)
     step, steps = environment.reset(), []
     while not self._stop.is_set():
       params = jax.device_put(self._params)

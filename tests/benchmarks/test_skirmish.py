@@ -1,6 +1,7 @@
-"""The benchmark of Skirmish: each step of each game has random numbers of its own."""
+"""The benchmark of Skirmish: each step of each game has random numbers of its own, and no reset."""
 
 import sys
+import types
 
 import jax
 import jax.numpy as jnp
@@ -52,3 +53,39 @@ def test_batches_and_single_games_take_equal_numbers_of_steps(monkeypatch):
   skirmish.main()
   assert taken == [("measure_single", MINI, 6), ("measure", 2, 6), ("measure", 8, 6),
                    ("measure_smax", 2, 6), ("measure_smax", 8, 6)]
+
+
+class CountingSmax:
+  """In the place of SMAX: the state counts the steps."""
+
+  agents = ("ally_0", "enemy_0")
+
+  def __init__(self, scenario):
+    assert scenario == "smacv2_20_units, as a scenario"
+
+  def action_space(self, agent):
+    return types.SimpleNamespace(n=3)
+
+  def reset(self, key):
+    return jnp.zeros(2), jnp.int32(0)
+
+  def step_env(self, key, state, actions):
+    assert set(actions) == set(self.agents)
+    return jnp.zeros(2), state + 1, 0.0, False, {}
+
+  def step(self, key, state, actions):
+    raise AssertionError("computes a reset")
+
+
+def test_steps_of_smax_compute_no_reset(monkeypatch):
+  monkeypatch.setitem(sys.modules, "jaxmarl.environments.smax", types.SimpleNamespace(
+    SMAX=CountingSmax, map_name_to_scenario=lambda name: f"{name}, as a scenario"))
+  states = []
+
+  def seconds(play, *arguments):
+    states.append(play(*arguments)[0])
+    return 0.5
+
+  monkeypatch.setattr(skirmish, "_seconds", seconds)
+  assert skirmish.measure_smax(games=2, steps=3) == 2 * 3 / 0.5
+  np.testing.assert_array_equal(states, [[3, 3]])

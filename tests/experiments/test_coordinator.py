@@ -41,7 +41,7 @@ def test_serves_until_a_signal_and_resumes(tmp_path, number):
     assert len(client.players()) == 5
     assigned += client.matches(MAIN, 2)
     process.send_signal(number)
-    assert process.wait(60) == 0
+    assert process.wait(HANG_S) == 0
     process.communicate()
     client.close()
   assert [each.id for each in assigned] == ["1-1", "1-2", "2-1", "2-2"]
@@ -54,10 +54,10 @@ def test_players_of_an_existing_league_get_their_own_matchmaking(tmp_path):
   process = start(f"--league_file={path}", f"--own_matchmaking={MAIN}=self_play")
   assert process.stdout.readline().startswith("coordinator at 127.0.0.1:")
   process.terminate()
-  assert process.wait(60) == 0
+  assert process.wait(HANG_S) == 0
   process.communicate()
   process = start(f"--league_file={path}", "--own_matchmaking=terran-main-0=self_play")
-  error = process.communicate(timeout=60)[1]
+  error = process.communicate(timeout=HANG_S)[1]
   assert process.returncode == 1 and len(error.splitlines()) == 1
   assert "--own_matchmaking: " in error and "terran-main-0" in error and MAIN in error
 
@@ -76,7 +76,7 @@ def test_players_of_an_existing_league_get_their_own_matchmaking(tmp_path):
 def test_wrong_input_gets_one_line(tmp_path, arguments, status, message):
   (tmp_path / "text").write_text("notes " * 500)
   process = start(*(each.format(tmp_path) for each in arguments))
-  out, error = process.communicate(timeout=60)
+  out, error = process.communicate(timeout=HANG_S)
   assert process.returncode == status and out == ""
   assert message.lower() in error.lower() and len(error.splitlines()) == 1
   assert [path.name for path in tmp_path.iterdir()] == ["text"]
@@ -89,7 +89,7 @@ def test_the_results_of_a_run_of_one_agent_stay_as_they_are(tmp_path):
   payoff.close()
   for composition in ([], ["--composition=zerg:1:1:2"]):
     process = start(f"--league_file={path}", *composition)
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=HANG_S)
     assert process.returncode == FINAL_STATUS and out == "" and len(error.splitlines()) == 1
     assert f"{path}: expected the file of a league, found tables of payoff without play" in error
   assert not path.with_name("league.sqlite.lock").exists()
@@ -106,6 +106,6 @@ def test_a_taken_port_is_named_in_one_line(tmp_path):
     port = taken.getsockname()[1]
     process = start(f"--league_file={tmp_path}/league.sqlite", "--composition=zerg:1:1:2",
                     f"--port={port}")
-    error = process.communicate(timeout=60)[1]
+    error = process.communicate(timeout=HANG_S)[1]
   assert process.returncode == 1 and len(error.splitlines()) == 1
   assert f"error: Cannot listen on 127.0.0.1:{port}" in error

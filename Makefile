@@ -52,18 +52,18 @@ offline-data: $(VENV)/.stamp  ## record the datasets of docs/offline.md into run
 	  --dataset runs/offline_data/$${size%:*} --games $${size#*:} || exit; done
 
 test-fast: $(VENV)/.stamp  ## the suite without its slow tests
-	$(VENV)/bin/python -m pytest -q -m "not slow" -n $(JOBS) $(SHARE) $(ARGS)
+	$(VENV)/bin/python -m pytest -q -rs -m "not slow" -n $(JOBS) $(SHARE) $(ARGS)
 
 test: $(VENV)/.stamp  ## the suite, slow tests included
-	$(VENV)/bin/python -m pytest -q -m "not nightly" --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
+	$(VENV)/bin/python -m pytest -q -rs -m "not nightly" --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
 
 test-all: $(VENV)/.stamp  ## the suite and the longest runs
-	$(VENV)/bin/python -m pytest -q --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
+	$(VENV)/bin/python -m pytest -q -rs --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
 
 test-newest: $(NEWEST)/.stamp  ## what needs no Reverb, on the newest Python here and the newest JAX
 	@$(NEWEST)/bin/python -c 'import sys, jax, numpy; print("python", sys.version.split()[0], \
 	  "jax", jax.__version__, "numpy", numpy.__version__)'
-	$(NEWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not slow" -n $(JOBS) $(SHARE) $(NEWEST_TESTS)
+	$(NEWEST)/bin/python -m pytest -q -rs -p no:cacheprovider -m "not slow" -n $(JOBS) $(SHARE) $(NEWEST_TESTS)
 
 lint: $(VENV)/.stamp  ## ruff and mypy
 	$(VENV)/bin/ruff check .

@@ -14,9 +14,11 @@ def commit(folder: pathlib.Path = _ROOT) -> str | None:
 
   A folder inside a repository is none itself: an installed package may lie inside any other.
   """
+  # In a git hook, GIT_DIR names the repository of the hook.
+  variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
   try:
     found = subprocess.run(["git", "rev-parse", "--show-toplevel", "--short=12", "HEAD"],
-                           capture_output=True, text=True, check=False, cwd=folder)
+                           capture_output=True, text=True, check=False, cwd=folder, env=variables)
   except FileNotFoundError:  # no git
     return None
   if found.returncode:

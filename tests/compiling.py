@@ -1,6 +1,8 @@
-"""XLA's flags in tests: most programs run once or twice, and compiling them takes the time."""
+"""Compilation in tests: most programs run once or twice, and compiling them takes the time."""
 
+import contextlib
 import importlib.metadata
+from pathlib import Path
 
 # A later XLA need not know the flags of an earlier one, and aborts on unknown ones.
 _KNOWS_FLAGS = tuple(map(int, importlib.metadata.version("jax").split(".")[:2])) < (0, 8)
@@ -18,3 +20,20 @@ FAST = level(0)
 # MLIR fusion emitters take longer to compile (docs/performance.md).
 if _KNOWS_FLAGS:
   FAST += " --xla_cpu_use_fusion_emitters=false"
+
+
+def remove_unread(directory: Path, before: float) -> None:
+  """Removes cached programs that were last written and read before a time.
+
+  JAX's own bound on the cache's size (`jax_compilation_cache_max_size`) lists the whole directory
+  under a lock for each program that it adds.
+
+  Args:
+    directory: a compilation cache of JAX.
+    before: in seconds since the epoch.
+  """
+  for path in directory.glob("*-cache"):
+    with contextlib.suppress(FileNotFoundError):  # another process has removed it
+      found = path.stat()
+      if max(found.st_atime, found.st_mtime) < before:
+        path.unlink()

@@ -1,10 +1,10 @@
 """Set-up of all tests: eight virtual CPU devices, a compilation cache, repeatable draws."""
 
 import gc
-import getpass
 import os
 import signal
 import tempfile
+import time
 from pathlib import Path
 
 from tests import compiling
@@ -32,10 +32,12 @@ jax.config.update("jax_platforms", "cpu")  # in case a plugin imported JAX first
 gc.freeze()
 gc.set_threshold(100_000, 20, 20)
 
+_CACHED_S = 7 * 24 * 3600  # a cached program that no run has read for so long is deleted
+
 
 def _use_compilation_cache() -> None:
   """Keeps compiled programs between test runs; most of the tests' time is compilation."""
-  name = f"starleague-tests-{getpass.getuser()}-{jax.__version__}"
+  name = f"starleague-tests-{os.getuid()}-{jax.__version__}"
   directory = Path(tempfile.gettempdir()) / name
   try:
     directory.mkdir(mode=0o700, exist_ok=True)
@@ -44,6 +46,7 @@ def _use_compilation_cache() -> None:
   # The cached programs are executed: a directory of another user is not to be trusted.
   if directory.is_symlink() or directory.stat().st_uid != os.getuid():
     return
+  compiling.remove_unread(directory, time.time() - _CACHED_S)
   jax.config.update("jax_compilation_cache_dir", str(directory))
   jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
   jax.config.update("jax_raise_persistent_cache_errors", False)  # a spoilt entry is recompiled
@@ -60,9 +63,11 @@ hypothesis.settings.load_profile("starleague")
 # one of these when the programs of all tests before it fill the memory. Whole runs share programs,
 # so two of them do not begin together.
 LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
-           "learner/test_update_full.py", "experiments/test_ablate.py",
            "experiments/test_learner.py", "experiments/test_launch.py", "experiments/test_actor.py",
-           "learner/test_update_policy.py", "experiments/test_supervise.py")
+           "learner/test_update_policy.py", "experiments/test_supervise.py",
+           "experiments/run/datasets/test_students.py",
+           "experiments/run/datasets/test_demonstrations.py", "examples/test_ppo_skirmish.py",
+           "experiments/test_third_game.py")
 
 
 # The files of such a folder use the same programs and games, so one process runs them all.

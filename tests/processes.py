@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+HANG_S = 300  # longest wait for a process of seconds, which a busy machine may delay
 _NOBODY = 65534  # a user's id
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 

@@ -6,13 +6,22 @@ import subprocess
 from starleague.common import provenance
 
 
-def test_the_commit_is_that_of_the_folder(tmp_path):
+def git(folder, *words):
+  """Runs git without the user's settings; returns its output."""
+  settings = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+  own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+  return subprocess.run(
+    ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=folder, check=True,
+    capture_output=True, text=True, env=own | settings).stdout
+
+
+def test_the_commit_is_that_of_the_folder(tmp_path, monkeypatch):
   assert provenance.commit(tmp_path) is None
-  git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
-  subprocess.run([*git, "init", "-q"], cwd=tmp_path, check=True)
-  subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True)
-  head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True,
-                        text=True).stdout
+  git(tmp_path, "init", "-q")
+  git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
+  head = git(tmp_path, "rev-parse", "HEAD")
+  assert provenance.commit(tmp_path) == head[:12]
+  monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))  # as in a hook of another repository
   assert provenance.commit(tmp_path) == head[:12]
   (tmp_path / "site-packages").mkdir()
   assert provenance.commit(tmp_path / "site-packages") is None  # that of another project

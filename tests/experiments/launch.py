@@ -6,17 +6,19 @@ import sys
 import pytest
 from absl.testing import flagsaver
 
+from starleague.common import stopping
 from starleague.experiments.run.config import entry
 
 
 def launch(module, *words):
   """Runs a launch file with a command line; returns None, or its error text."""
-  handler = signal.getsignal(signal.SIGTERM)  # launch files replace it
+  handlers = {number: signal.getsignal(number) for number in stopping.SIGNALS}
   with pytest.MonkeyPatch.context() as patch, flagsaver.flagsaver():
     patch.setattr(sys, "argv", [module.__name__, *map(str, words)])
     with pytest.raises(SystemExit) as ended:
       entry.run(module.main, arguments=getattr(module, "ARGUMENTS", ((),)))
-  signal.signal(signal.SIGTERM, handler)
+  for number, handler in handlers.items():  # launch files replace them
+    signal.signal(number, handler)
   return ended.value.code
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from starleague.experiments import dashboard
 from tests.experiments.launch import launch
+from tests.processes import HANG_S
 from tests.viewers.league import simulated_league
 
 
@@ -69,10 +70,10 @@ def test_the_live_page_is_served_until_a_signal(run_dir, number):
     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
   try:
     address = re.fullmatch(r"url=(http://127\.0\.0\.1:\d+/)\n", process.stdout.readline())[1]
-    with urllib.request.urlopen(f"{address}_dash-layout", timeout=60) as answer:
+    with urllib.request.urlopen(f"{address}_dash-layout", timeout=HANG_S) as answer:
       assert "protoss-main-0" in answer.read().decode()
     process.send_signal(number)
-    output, errors = process.communicate(timeout=20)
+    output, errors = process.communicate(timeout=HANG_S)
   finally:
     process.kill()
   assert (process.returncode, output, errors) == (0, "stopped\n", "")

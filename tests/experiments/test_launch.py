@@ -104,7 +104,8 @@ def finished(tmp_path_factory, ray_address):
     wait_for(functools.partial(has_more_results, len(before)), "result")
     wait_for(has_met_and_saved, "snapshot of each learner and game between them")
     started.send_signal(signal.SIGINT)
-    output_of(started)
+    output = output_of(started)
+  assert "stopped; the same command resumes from the last checkpoint" in output
   assert not any(pids_of(run_dir, module) for module in KILLED)
   return run_dir, before
 

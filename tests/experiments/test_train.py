@@ -101,6 +101,7 @@ def test_a_run_writes_all_its_files(finished):
   assert sum(row.value for row in tags["count/steps"]) > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_run_stops_cleanly_without_leftover_processes(finished, runs_dir):
   run_dir, _ = finished

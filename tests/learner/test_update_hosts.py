@@ -17,6 +17,7 @@ from starleague.agent.types import Trajectory
 from starleague.data.checkpoints.store import Checkpoints
 from starleague.learner import train_state
 from starleague.learner import update as update_lib
+from tests.processes import HANG_S
 
 ROOT = Path(__file__).parents[2]
 OPTIMIZER = train_state.make_optimizer(1e-2)
@@ -90,7 +91,7 @@ def test_two_hosts_learn_the_same_as_one(tmp_path):
   results = []
   try:
     for process in processes:
-      output, errors = process.communicate(timeout=100)
+      output, errors = process.communicate(timeout=HANG_S)
       assert process.returncode == 0, errors
       results.append(json.loads(output.splitlines()[-1]))
   finally:

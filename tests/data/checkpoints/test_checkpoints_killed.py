@@ -17,6 +17,7 @@ import pytest
 from starleague.agent import config
 from starleague.data.checkpoints.store import Checkpoints
 from starleague.learner.train_state import TrainState
+from tests.processes import HANG_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -66,7 +67,7 @@ def test_killed_at_any_moment_the_newest_checkpoint_is_sound(tmp_path):
     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, cwd=ROOT,
     env={**os.environ, "PYTHONPATH": str(ROOT)})
   # A deadline for all reads below: it ends the saver and closes its output.
-  watchdog = threading.Timer(100, process.kill)
+  watchdog = threading.Timer(HANG_S, process.kill)
   watchdog.start()
   random_moment = random.Random(0)
   saved, kills_with_leftovers = 0, 0
@@ -92,7 +93,7 @@ def test_killed_at_any_moment_the_newest_checkpoint_is_sound(tmp_path):
       kills_with_leftovers += any(path.name.startswith(".") for path in tmp_path.iterdir())
       saved = check_newest(tmp_path, saved)
     print(file=process.stdin)
-    assert process.wait(20) == 0
+    assert process.wait(HANG_S) == 0
   finally:
     watchdog.cancel()
     process.kill()

@@ -10,6 +10,7 @@ from starleague.data.reverb import parameters
 from starleague.data.reverb.server import make_tables
 from tests.data.reverb.clients import PARAMS, make_dataset, make_writer
 from tests.data.reverb.server_process import CONFIG, UNROLL_LENGTH, packed
+from tests.processes import HANG_S
 
 
 def test_tables_that_would_drop_trajectories_are_refused():
@@ -53,5 +54,6 @@ def test_reverb_is_imported_on_first_use_only():
     "import sys, starleague.data.reverb.parameters, starleague.data.reverb.writer; "
     "import starleague.data.reverb.server; "
     "print(sorted({'reverb', 'tensorflow'} & set(sys.modules)))")
-  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                        timeout=HANG_S)
   assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

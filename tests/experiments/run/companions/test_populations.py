@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import sqlite3
 import subprocess
@@ -21,6 +22,7 @@ from starleague.experiments.run.companions import populations, runs, system_flag
 from starleague.learner.population import Change
 from tests.experiments import launch
 from tests.experiments.run import small_studies
+from tests.experiments.runs import pids_of
 
 SIZES = populations.Sizes(2, 1000, "truncation", "perturb")
 
@@ -176,8 +178,7 @@ def test_a_killed_member_comes_back(tmp_path):
     while program.poll() is None and time.monotonic() < end:
       time.sleep(0.5)
       if not killed and reports(folder) >= 2:
-        kill_member(program.pid, 1)
-        killed = True
+        killed = kill_member(tmp_path, 1)
     output = program.communicate(timeout=10)[0]
   finally:
     program.kill()
@@ -204,13 +205,44 @@ def reports(folder):
     return 0
 
 
-def kill_member(parent, number):
-  """Kills the process of a member, a descendant of the parent."""
-  found = subprocess.run(["pgrep", "-f", f"experiments.population.*--member {number}$"],
-                         capture_output=True, text=True).stdout.split()
-  for pid in map(int, found):
-    if pid != parent:
-      os.kill(pid, signal.SIGKILL)
+def kill_member(runs_dir, number):
+  """Kills the process of a member of a run in `runs_dir`; returns whether there was one."""
+  found = [pid for pid in pids_of(runs_dir, "population") if is_member(pid, number)]
+  assert len(found) <= 1, f"processes of member {number}: expected at most one, found {found}"
+  for pid in found:
+    os.kill(pid, signal.SIGKILL)
+  return bool(found)
+
+
+def is_member(pid, number):
+  """Returns whether the command line of a process ends with a member's number."""
+  try:
+    words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+  except OSError:  # it has ended
+    return False
+  return words[-3:] == [b"--member", str(number).encode(), b""]
+
+
+def test_only_the_member_of_this_folder_is_killed(tmp_path):
+  def member(folder, number):
+    return subprocess.Popen([
+      sys.executable, "-c", "import time; print(flush=True); time.sleep(300)",
+      "starleague.experiments.population", "--runs_dir", str(folder), "--member", str(number)],
+      stdout=subprocess.PIPE)
+
+  one, other, elsewhere = started = [
+    member(tmp_path / "a", 1), member(tmp_path / "a", 2), member(tmp_path / "b", 1)]
+  try:
+    for process in started:
+      process.stdout.readline()
+    assert kill_member(tmp_path / "a", 1)
+    assert one.wait(60) == -signal.SIGKILL
+    assert not kill_member(tmp_path / "a", 1)
+    assert (other.poll(), elsewhere.poll()) == (None, None)
+  finally:
+    for process in started:
+      process.kill()
+      process.communicate()
 
 
 def test_a_curve_is_that_of_all_members(tmp_path):

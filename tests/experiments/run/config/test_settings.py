@@ -1,5 +1,6 @@
 import ast
 import dataclasses
+import importlib
 import json
 import pathlib
 import re
@@ -8,10 +9,13 @@ import sys
 
 import pytest
 
+from starleague.experiments import record
 from starleague.experiments.configs import adaptive, mini, small
 from starleague.experiments.run.config import config_flags, settings
 from starleague.experiments.run.games import registry, sc2
 from starleague.learner.loops.options import ImitationOptions, ReinforcementOptions
+from tests.experiments.launch import refusal
+from tests.processes import HANG_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 
@@ -161,18 +165,9 @@ def test_a_stored_config_with_unknown_keys_raises(tmp_path):
     settings.load(tmp_path)
 
 
-def main_of(module: str, *arguments: str) -> subprocess.CompletedProcess:
-  return subprocess.run(
-    [sys.executable, "-m", f"starleague.experiments.{module}", *arguments],
-    capture_output=True, text=True, timeout=120, check=False)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("module, arguments, message", [
   ("train", ("--config.learner.learning_rat=1",),
    "config key 'learner.learning_rat' does not exist; the nearest is 'learner.learning_rate'; "
-   "--help lists the flags"),
-  ("train", ("--config.sed=1",), "config key 'sed' does not exist; the nearest is 'seed'; "
    "--help lists the flags"),
   ("train", ("--config=none.py",), "config file 'none.py': no such file; expected a .*"),
   *((module, ("--run_dir", "none", *others), "none/config.json does not exist; expected .*")
@@ -180,18 +175,24 @@ def main_of(module: str, *arguments: str) -> subprocess.CompletedProcess:
                            ("learner", ("--address", "localhost:1")),
                            ("actor", ("--address", "localhost:1")),
                            ("data_server", ("--port", "1"))))])
-def test_launch_files_report_errors_in_one_line(module, arguments, message):
-  done = main_of(module, *arguments)
-  assert done.returncode == 1 and done.stdout == ""
-  assert re.fullmatch(f"error: {message}\n", done.stderr), done.stderr
+def test_launch_files_report_errors_in_one_line(module, arguments, message, capsys):
+  error = refusal(importlib.import_module(f"starleague.experiments.{module}"), *arguments)
+  assert re.fullmatch(f"error: {message}", error), error
+  assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.slow
+def test_the_process_of_a_launch_file_ends_with_the_line():
+  done = subprocess.run(
+    [sys.executable, "-m", "starleague.experiments.train", "--config.sed=1"],
+    capture_output=True, text=True, timeout=HANG_S, check=False)
+  assert (done.returncode, done.stdout, done.stderr) == (1, "", (
+    "error: config key 'sed' does not exist; the nearest is 'seed'; --help lists the flags\n"))
+
+
 def test_an_existing_dataset_is_reported_in_one_line(tmp_path):
-  done = main_of("record", "--run_dir", "none", "--dataset", str(tmp_path))
-  assert done.returncode == 1 and done.stdout == ""
-  assert done.stderr == (
-    f"error: {tmp_path} exists: a recording is written once; choose another name.\n")
+  assert refusal(record, "--run_dir", "none", "--dataset", tmp_path) == (
+    f"error: {tmp_path} exists: a recording is written once; choose another name.")
 
 
 @pytest.mark.parametrize("preset", ["mini", "small"])

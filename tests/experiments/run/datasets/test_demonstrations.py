@@ -85,6 +85,7 @@ def test_a_dataset_is_continued_with_other_games(folder):
     demonstrations.record(folder, DEMONSTRATORS._replace(seed=4), 30)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_chosen_opponents_play_the_second_side(small, tmp_path):
   chosen = DEMONSTRATORS._replace(names=("demo_2000", "rusher"), opponents=("demo_7000", "rusher"))

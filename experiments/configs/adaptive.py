@@ -16,8 +16,8 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
     "seconds": 15600.0,
     "environment": {"opponents": "L7,L8,rush,timing,macro,defence,siege,air"},
     "actor": {
-      # By squared losing rates: an agent unlearns what it rarely needs. Match-ups by variance,
-      # because games of those that are always lost teach little.
+      # By squared losing rates: an agent unlearns what it rarely needs. Match-ups by variance:
+      # games of those that are always lost may teach little.
       "matchmaking": "squared",
       "self_play": 0.0,
       "uniform": 0.3,

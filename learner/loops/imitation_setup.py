@@ -150,13 +150,12 @@ def make_phases(options: ImitationOptions, data: games.GamesDataset,
   if labelled is not None:
     chosen = chosen | (data.episodes.name == games.STUDENT)
   learnt, held_out = (rows[chosen[rows]] for rows in games.split(data, options.held_out, labelled))
-  phases = [Phase(
-    "imitation", learnt, held_out, options.learning_rate, options.seconds, options.epochs)]
+  first = data.episodes.game < (np.inf if labelled is None else labelled)
+  phases = [Phase("imitation", learnt[first[learnt]], held_out[first[held_out]],
+                  options.learning_rate, options.seconds, options.epochs)]
   if labelled is not None:
-    first = data.episodes.game < labelled
-    phases = [phases[0]._replace(rows=learnt[first[learnt]], held_out=held_out[first[held_out]]),
-              Phase("labels", learnt, held_out, options.labels_learning_rate,
-                    options.labels_seconds, options.labels_epochs)]
+    phases.append(Phase("labels", learnt, held_out, options.labels_learning_rate,
+                        options.labels_seconds, options.labels_epochs))
   if options.fine_tune_seconds or options.fine_tune_epochs:
     best = winners_of(options, data)
     phases.append(Phase(

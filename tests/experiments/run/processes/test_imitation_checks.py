@@ -24,19 +24,23 @@ from tests.experiments import imitated_games
 from tests.experiments.run import libraries
 
 
+def save(run_dir, step, position):
+  """Saves a checkpoint of imitation with a position."""
+  checkpoints.Checkpoints(run_dir / run_files.IMITATION, agent_config.mini()).save(
+    step, imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}}), position._asdict())
+
+
 def test_limits_of_imitation_may_change_until_a_later_phase_begins(tmp_path):
   def prepare(**limits):
     supervision.prepare(settings.complete({}, {
       f"imitation.{key}": value for key, value in limits.items()}), tmp_path)
 
-  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, agent_config.mini())
-  params = imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}})
   over = "but this phase of its imitation is over: keep 600.0, or start another --run from its"
   prepare(seconds=300.0, fine_tune_seconds=0.0)
-  saved.save(1, params, Position(batch=9, complete=True)._asdict())
+  save(tmp_path, 1, Position(batch=9, complete=True))
   prepare(seconds=600.0, fine_tune_seconds=0.0)
   prepare(seconds=600.0, fine_tune_seconds=20.0)
-  saved.save(2, params, Position(phase=1)._asdict())
+  save(tmp_path, 2, Position(phase=1))
   prepare(seconds=600.0, fine_tune_seconds=40.0)
   with pytest.raises(settings.SettingsError, match=over) as error:
     prepare(seconds=900.0, fine_tune_seconds=40.0)
@@ -54,14 +58,12 @@ def test_limits_of_the_phase_of_labels_may_change_until_it_is_over(tmp_path):
     supervision.prepare(settings.complete({}, {"demonstrations.labels": 8} | {
       f"imitation.{key}": value for key, value in limits.items()}), tmp_path)
 
-  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, agent_config.mini())
-  params = imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}})
   prepare()
-  saved.save(1, params, Position(phase=1)._asdict())
+  save(tmp_path, 1, Position(phase=1))
   prepare(labels_seconds=200.0)
   with pytest.raises(settings.SettingsError, match="imitation.seconds = 300.0, found 400.0, but"):
     prepare(labels_seconds=200.0, seconds=400.0)
-  saved.save(2, params, Position(phase=2)._asdict())
+  save(tmp_path, 2, Position(phase=2))
   prepare(labels_seconds=200.0, fine_tune_seconds=40.0)
   with pytest.raises(settings.SettingsError, match="labels_seconds = 200.0, found 300.0, but"):
     prepare(labels_seconds=300.0, fine_tune_seconds=40.0)
@@ -73,10 +75,8 @@ def test_limits_of_the_first_phase_may_change_until_its_labels_are_recorded(tmp_
     supervision.prepare(settings.complete({}, {"demonstrations.labels": 8} | {
       f"imitation.{key}": value for key, value in limits.items()}), tmp_path)
 
-  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, agent_config.mini())
   prepare(seconds=300.0)
-  saved.save(1, imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}}),
-             Position(complete=True)._asdict())
+  save(tmp_path, 1, Position(complete=True))
   (tmp_path / run_files.LABELS).mkdir()
   (tmp_path / run_files.LABELS / ".part-00000.parquet-abc").write_bytes(b"not kept")
   prepare(seconds=600.0)
@@ -92,23 +92,19 @@ def test_limits_of_the_first_phase_may_change_until_its_labels_are_recorded(tmp_
 
 
 def test_a_run_without_labels_reads_no_limits_of_their_phase(tmp_path):
-  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, agent_config.mini())
-  saved.save(1, imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}}),
-             Position(phase=1)._asdict())
+  save(tmp_path, 1, Position(phase=1))
   for seconds in (100.0, 200.0):
     supervision.prepare(settings.complete({}, {"imitation.labels_seconds": seconds}), tmp_path)
 
 
 def test_labels_are_read_when_their_phase_has_begun(tmp_path):
   config = settings.complete({}, {"demonstrations.labels": 8})
-  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, agent_config.mini())
-  params = imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}})
   recorded = tmp_path / "demonstrations"
   first = Recorded(recorded, first_alone=True)
   assert imitation_checks.recorded_games(config, tmp_path) == first
-  saved.save(1, params, Position(complete=True)._asdict())
+  save(tmp_path, 1, Position(complete=True))
   assert imitation_checks.recorded_games(config, tmp_path) == first
-  saved.save(2, params, Position(phase=1)._asdict())
+  save(tmp_path, 2, Position(phase=1))
   assert imitation_checks.recorded_games(config, tmp_path) == Recorded(
     recorded, tmp_path / "labels")
   config.demonstrations.labels, config.demonstrations.dataset = 0, "games"

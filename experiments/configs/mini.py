@@ -106,8 +106,8 @@ def _demonstrations() -> dict:
     "players": "demo_2000,demo_6000,demo_7000",  # of recorded games, in all pairs
     "opponents": "",  # opponents that each of them meets instead; empty: one another
     "games": 800,  # recorded games
-    # Games in which the imitator plays and the players label its states, for a phase of imitation
-    # of all games; 0: none. `train` and `league` record them, `supervise` ignores the key.
+    # Games in which the imitator plays and the players label its states, for a further phase of
+    # imitation by `train` and `league`; 0: none.
     "labels": 0,
     "labels_share": 0.3,  # of the imitator's decisions in these games that its teacher takes
   }

@@ -9,7 +9,6 @@ It reads the files of a run and changes none of them, also while the run goes on
 
 import contextlib
 import logging
-import os
 
 from absl import flags
 
@@ -29,16 +28,13 @@ _STATIC_REPLAYS = flags.DEFINE_integer(
 
 
 def _serve(run_dir: str) -> None:
+  run_flags.require_page_port()
   reader = reading.LeagueReader(run_dir)
   from starleague.viewers.league import live  # imports Dash, which --static does not need
   logging.getLogger("werkzeug").setLevel(logging.ERROR)  # else it logs every request
   newest = reading.Newest(lambda: live.contents(reader.facts()), reader.stamp)
   app = live.make_app(reader.name, newest, games.ReplayPages(run_dir).page)
-  try:
-    server = live.make_http_server(app, run_flags.PAGE_PORT.value)
-  except OSError as error:
-    reason = os.strerror(error.errno or 0)
-    raise UserError(f"--page_port={run_flags.PAGE_PORT.value}: {reason}; name another") from error
+  server = live.make_http_server(app, run_flags.PAGE_PORT.value)
   print(f"url=http://{live.HOST}:{server.port}/", flush=True)
   server.serve_forever()
 

@@ -16,7 +16,6 @@ import threading
 from absl import flags
 
 from starleague.agent import types
-from starleague.common.errors import UserError
 from starleague.environments.skirmish.games import replays
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
@@ -78,18 +77,17 @@ def _play(played: session.Session) -> None:
 def main() -> None:
   """Serves the page, plays the game, saves the replay."""
   run_flags.require_file(_SAVE_REPLAY.name, replay_name())
+  run_flags.require_page_port()  # before the programs are compiled
   played = make_session()
-  try:
-    page = server.Server(played, run_flags.PAGE_PORT.value)
-  except OSError as error:
-    raise UserError(f"--page_port={run_flags.PAGE_PORT.value}: {error.strerror}; name another"
-                    ) from error
+  page = server.Server(played, run_flags.PAGE_PORT.value)
   threading.Thread(target=page.serve_forever, daemon=True).start()
   race = types.RACES[int(played.replay().match_up.races[0])]
   print(f"url={page.url} race={race} opponent={_OPPONENT.value}", flush=True)
-  _play(played)
-  replay = played.replay()
-  path = replays.save(replay_name(), replay)
+  try:
+    _play(played)
+  finally:  # an error keeps the game so far
+    replay = played.replay()
+    path = replays.save(replay_name(), replay)
   page.shutdown()
   print(f"result={summary.result(replay)!r} replay={path}", flush=True)
 

@@ -37,7 +37,8 @@ _APART = flags.DEFINE_integer(
 _FOCUS = flags.DEFINE_list(
   "focus", None, "Only pairs with at least one of these entrants. Default: all pairs.")
 _SECONDS = flags.DEFINE_float(
-  "play_seconds", None, "Duration of play; the same command resumes. Default: no limit.",
+  "play_seconds", None, "Seconds after which no game begins; those under way end, and the same "
+  "command plays the rest. Default: no limit.",
   lower_bound=0.0)
 
 
@@ -49,15 +50,15 @@ def main() -> None:
   output, begin = run_flags.make_folder(_OUTPUT), time.perf_counter()
   fixtures, outcomes = round_robins.play(games, seed, output / "games.csv", _SECONDS.value)
   seconds = time.perf_counter() - begin
+  tables = {"All": standings.standing(names, fixtures, outcomes, seed)}
   parts = {"All": (fixtures, outcomes)}
   for pair in tournament.race_pairs(tier, mirrors=not _CROSS.value):
     of_races = (fixtures.races == pair).all(axis=1)
     if of_races.any():
-      parts[standings.race_title(pair)] = (
-        standings.select(fixtures, of_races), standings.select(outcomes, of_races))
-  tables = {}
+      title = standings.race_title(pair)
+      tables[title] = standings.of_races(names, fixtures, outcomes, seed, pair)
+      parts[title] = standings.select(fixtures, of_races), standings.select(outcomes, of_races)
   for title, (played, found) in parts.items():
-    tables[title] = standings.standing(names, played, found, seed)
     print("\n".join([*standings.lines(title, tables[title]), "",
                      standings.opening_line(names, played, found)]), end="\n\n")
   if _CROSS.value:

@@ -21,7 +21,11 @@ EDGE = 0.6  # score from which a pair counts as decided
 
 
 class Standing(NamedTuple):
-  """The table of a tournament of N players. Scores are wins plus half the draws, over games."""
+  """The table of a tournament of N players. Scores are wins plus half the draws, over games.
+
+  A table of two different races has no ratings: `ratings`, `low` and `high` are empty. Its rows
+  have the first race, its columns the second.
+  """
 
   names: tuple[str, ...]
   score: np.ndarray  # [N, N] of the row's player against the column's; 0.5 without games
@@ -59,6 +63,20 @@ def standing(names: Sequence[str], fixtures: tournament.Fixture, outcomes: tourn
   return Standing(tuple(names), score, games, _ratings(points, games), low, high)
 
 
+def of_races(names: Sequence[str], fixtures: tournament.Fixture, outcomes: tournament.Outcomes,
+             seed: int, races: tuple[int, int]) -> Standing:
+  """Computes the table of the games of two races, which may be equal; see `standing`.
+
+  A game between different races is an entry of two tables: of either order of the races.
+  """
+  if races[0] == races[1]:
+    mirrors = (fixtures.races == races).all(axis=1)
+    return standing(names, select(fixtures, mirrors), select(outcomes, mirrors), seed)
+  points, games = tournament.race_payoff(fixtures, outcomes, len(names), races)
+  score = np.where(games > 0, points / np.maximum(games, 1), 0.5)
+  return Standing(tuple(names), score, games, *np.zeros((3, 0)))
+
+
 def select(games: Games, chosen: np.ndarray) -> Games:
   """Returns some of the games; `chosen` indexes their first axis."""
   return type(games)(*(values[chosen] for values in games))
@@ -66,6 +84,8 @@ def select(games: Games, chosen: np.ndarray) -> Games:
 
 def cycles(table: Standing) -> list[tuple[str, str, str]]:
   """Returns triples A, B, C in which A beats B, B beats C and C beats A, each by EDGE or more."""
+  if not table.ratings.size:
+    return []  # a player's row and its column have different races
   beats, names = table.score >= EDGE, table.names
   return [(names[a], names[b], names[c])
           for i, j, k in itertools.combinations(range(len(names)), 3)
@@ -74,13 +94,14 @@ def cycles(table: Standing) -> list[tuple[str, str, str]]:
 
 def lines(title: str, table: Standing) -> list[str]:
   """Returns a table as lines of Markdown."""
-  found = [f"**{title}**", "", f"| | {' | '.join(table.names)} | Elo |",
-           f"|---|{'---|' * (len(table.names) + 1)}"]
+  columns = (*table.names, "Elo") if table.ratings.size else table.names
+  found = [f"**{title}**", "", f"| | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
   for i, name in enumerate(table.names):
     cells = [f"{100 * score:.0f}%" if table.games[i, j] else ""
              for j, score in enumerate(table.score[i])]
-    rating = f"{table.ratings[i]:+.0f} [{table.low[i]:+.0f}, {table.high[i]:+.0f}]"
-    found.append(f"| {name} | {' | '.join(cells)} | {rating} |")
+    if table.ratings.size:
+      cells.append(f"{table.ratings[i]:+.0f} [{table.low[i]:+.0f}, {table.high[i]:+.0f}]")
+    found.append(f"| {name} | {' | '.join(cells)} |")
   for triple in cycles(table):
     edges = []
     for a, b in itertools.pairwise((*triple, triple[0])):
@@ -138,8 +159,8 @@ def page(tables: Mapping[str, Standing]) -> str:
   return pages.charts_page(
     "Round robin",
     "Scores are wins plus half the draws, over games; the row's player against the column's.",
-    [pages.Charts(title, [_score_plot(table), _rating_plot(table)])
-     for title, table in tables.items()])
+    [pages.Charts(title, [_score_plot(table), *(
+      [_rating_plot(table)] if table.ratings.size else [])]) for title, table in tables.items()])
 
 
 def _layout(title: str) -> dict[str, Any]:

@@ -62,8 +62,22 @@ def test_a_replay_that_cannot_be_saved_is_refused_before_the_game(
   assert launch(play_skirmish, f"--save_replay={name}") == f"error: --save_replay: {message}"
 
 
-def test_port_in_use_is_named(tmp_path, monkeypatch):
+def test_a_game_with_an_error_is_saved(tmp_path, monkeypatch):
+  def run(self):
+    for _ in range(5):
+      self.step()
+    raise RuntimeError("five steps were played")
+
+  monkeypatch.setattr(session.Session, "run", run)
+  path = tmp_path / "game.npz"
+  with pytest.raises(RuntimeError, match="five steps were played"):
+    launch(play_skirmish, "--opponent", "rusher", "--save_replay", path)
+  assert replays.load(path).steps == 5
+
+
+def test_port_in_use_is_named_before_the_programs_are_compiled(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(play_skirmish, "make_session", lambda: pytest.fail("compiled"))
   with socket.socket() as taken:
     taken.bind(("127.0.0.1", 0))
     taken.listen()

@@ -5,9 +5,11 @@ import csv
 import pytest
 
 from starleague.common import files
-from starleague.environments.skirmish.bots import tournament
+from starleague.environments.skirmish.bots import tournament, tournament_files
 from starleague.experiments import round_robin
 from tests.experiments.launch import launch, refusal
+
+SOURCES = tournament_files.sources()
 
 
 def first_player_wins(fixtures, seed, *, tier, played, report):
@@ -27,7 +29,7 @@ def test_tables_are_printed_and_written(tmp_path, monkeypatch, capsys):
   rows = list(csv.DictReader((tmp_path / "tables" / "round_robin.csv").open()))
   assert {"races": "All", "row": "L0", "column": "L1", "games": "18", "points": "18"} in rows
   assert "Round robin" in (tmp_path / "tables" / "round_robin.html").read_text()
-  assert "default,0,L0,L1,zerg,zerg,river,1,0,4000" + 12 * ",0" in (
+  assert f"{SOURCES},default,0,L0,L1,zerg,zerg,river,1,0,4000" + 12 * ",0" in (
     tmp_path / "tables" / "games.csv").read_text().splitlines()
 
 
@@ -36,8 +38,9 @@ def test_a_folder_with_the_games_of_another_tournament_is_refused(tmp_path, monk
   words = "--entrants", "L0,L1", "--games_a_kind", "1", "--tables_folder", tmp_path
   assert launch(round_robin, *words) is None
   assert refusal(round_robin, *words, "--seed", "1") == (
-    f"error: {tmp_path / 'games.csv'}: line 2: expected default,1,L0,L1,terran,terran,open,0, "
-    "found default,0,L0,L1,terran,terran,open,0; remove the file to play the games again")
+    f"error: {tmp_path / 'games.csv'}: line 2: expected {SOURCES},default,1,L0,L1,terran,terran,"
+    f"open,0, found {SOURCES},default,0,L0,L1,terran,terran,open,0; remove the file to play the "
+    "games again")
 
 
 def test_a_folder_in_which_another_process_plays_is_refused(tmp_path, monkeypatch):

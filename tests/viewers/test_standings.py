@@ -45,6 +45,26 @@ def test_ladder_has_no_cycle_and_rising_ratings(fixtures):
   assert "| scissors | 100% | 100% |  |" in text and "Cycle" not in text
 
 
+def test_tables_of_two_races_have_no_ratings():
+  """Terran always wins, whoever plays it: nobody is stronger."""
+  fixtures = tournament.round_robin(3, [(TERRAN, ZERG), (ZERG, TERRAN)], range(3), 2)
+  outcomes = tournament.nothing_played(fixtures)._replace(
+    winner=(fixtures.races[:, 0] == ZERG).astype(np.int32))
+  table = standings.of_races(NAMES, fixtures, outcomes, 0, (TERRAN, ZERG))
+  np.testing.assert_array_equal(table.score, 1 - 0.5 * np.eye(3))
+  np.testing.assert_array_equal(table.games, 12 - 12 * np.eye(3))
+  assert standings.lines("T", table)[2:5] == [
+    "| | rock | paper | scissors |", "|---|---|---|---|", "| rock |  | 100% | 100% |"]
+  assert standings.cycles(table) == []
+  heat, = plots_of(standings.page({"T": table}))
+  assert heat["data"][0]["z"][2] == [None, 100, 100]
+
+
+def test_a_table_of_mirror_matches_has_the_ratings_of_these_games(fixtures):
+  table = standings.of_races(NAMES, fixtures, winners(fixtures, cyclic), 0, (ZERG, ZERG))
+  assert table.games[0, 1] == 12 and len(table.ratings) == 3
+
+
 def test_page_and_table_hold_the_scores(fixtures):
   table = standings.standing(NAMES, fixtures, winners(fixtures, cyclic), 0)
   page = standings.page({"All </script>": table})

@@ -114,6 +114,7 @@ class Newest(Generic[T]):
     self._make, self._stamp, self._share, self._clock = make, stamp, share, clock
     self._lock = threading.Lock()
     self._version = 0
+    self._error: Exception | None = None
     self._update()
 
   def _update(self) -> None:
@@ -123,13 +124,23 @@ class Newest(Generic[T]):
       self._value = self._make()
       self._made_of = stamp
       self._version += 1
+      self._error = None
+    except Exception as error:
+      self._error = error
+      raise
     finally:
       end = self._clock()
       self._not_before = end + (end - begin) * (1 / self._share - 1)
 
   def __call__(self) -> tuple[int, T]:
-    """Returns a number that changes with the value, and the value."""
+    """Returns a number that changes with the value, and the value.
+
+    Raises:
+      Exception: that of the last attempt to make the value, until another one succeeds.
+    """
     with self._lock:
       if self._clock() >= self._not_before and self._stamp() != self._made_of:
         self._update()
+      if self._error:
+        raise self._error
       return self._version, self._value

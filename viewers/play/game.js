@@ -4,7 +4,7 @@
 
 const setup = JSON.parse($("setup").textContent);
 const SELF = 1, ENEMY = 4, MINERALS = -1, GEYSER = -2;  // of a row's side and type
-const SPEEDS = [0.5, 1, 2, 4], FADE = 1.6;  // FADE: seconds for which a ring marks a death
+const SPEEDS = [0.25, 0.5, 1, 2, 4, 8], FADE = 1.6;  // FADE: seconds for which a ring marks a death
 const {mapSize, types, commands} = setup, MOST = setup.most;
 const FAR = 4 / mapSize;  // further moves between two frames are not interpolated
 const SMART = commands.find(({label}) => label === "Smart");

@@ -106,18 +106,21 @@ function cancel() {
   showCommands();
 }
 
-function setSpeed(i) {
-  post("/control", {speed: SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, i))]});
+const setSpeed = i => post("/control", {speed: SPEEDS[i]});
+
+// The game may have begun at a speed without a button.
+function changeSpeed(up) {
+  const others = SPEEDS.filter(speed => up ? speed > frame.speed : speed < frame.speed);
+  if (others.length) post("/control", {speed: up ? others[0] : others.at(-1)});
 }
 
 function pressedKey(event) {
   if (!frame || frame.over || event.metaKey || event.altKey) return;
   const letter = event.key.toLowerCase(), digit = /^Digit([1-9])$/.exec(event.code);
-  const at = SPEEDS.indexOf(frame.speed);
   const actions = {
     " ": () => post("/control", {paused: !frame.paused}),
     escape: cancel,
-    "+": () => setSpeed(at + 1), "=": () => setSpeed(at + 1), "-": () => setSpeed(at - 1),
+    "+": () => changeSpeed(true), "=": () => changeSpeed(true), "-": () => changeSpeed(false),
     q: selectArmy, w: selectIdle,
     z: () => { repeat = repeat % 3 + 1; }};
   if (digit) {

@@ -54,7 +54,8 @@ function prepare() {
       const dx = x[b] - x[a], dy = y[b] - y[a], moved = Math.hypot(dx, dy) / PLACES;
       const same = kind[a] === kind[b] && moved < FAR;
       facing[b] = same && moved > 1e-4 ? Math.atan2(dy, dx) : facing[a];
-      if (kind[a] && !same)
+      // A unit that morphs stays in its place; another one in its slot stands elsewhere.
+      if (kind[a] && (!kind[b] || moved >= FAR))
         deaths.push({t: t - 1, x: x[a] / PLACES, y: y[a] / PLACES, type: game.types[kind[a]],
                      player: i < slots ? 0 : 1, seen: arrays.flags[a] & BITS.seen});
     }

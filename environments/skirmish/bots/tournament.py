@@ -109,8 +109,9 @@ def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48
     tier: of the rules and the scripted players.
     batch: games played at once. Games that do not count fill up the batch.
     played: outcomes of an earlier call; only its games under way are played. None: all are.
-    report: called with the outcomes so far after each call of the program; returns whether to
-      play on.
+    report: called with the outcomes so far after each call of the program; returns whether more
+      games begin. Those under way are played to their ends: the games that are over first would be
+      the short ones.
 
   Returns:
     The outcomes, in the order of the fixtures.
@@ -128,16 +129,15 @@ def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48
     part = jax.tree.map(lambda values: jnp.asarray(values[playing]), fixtures)
     return program.start(keys[0, playing], part), part
 
-  (states, part), noise = start(), keys[1, playing]
-  while (found.winner == UNDER_WAY).any():
+  (states, part), noise, more = start(), keys[1, playing], True
+  while (found.winner[missing[:begun]] == UNDER_WAY).any():
     states, noise = program.run(states, part, noise)
     over = np.flatnonzero(np.asarray(states.winner) != UNDER_WAY)
     found.winner[playing[over]] = np.asarray(states.winner)[over]
     found.loops[playing[over]] = np.asarray(states.loop)[over]
     found.openings[playing[over]] = np.asarray(states.executed.build_order)[over, :, :OPENING]
-    if not report(found):
-      break
-    over = over[:len(missing) - begun]
+    more = report(found) and more
+    over = over[:len(missing) - begun if more else 0]
     if len(over):
       playing[over] = missing[begun:begun + len(over)]
       begun += len(over)
@@ -179,12 +179,30 @@ def payoff(fixtures: Fixture, outcomes: Outcomes, count: int) -> tuple[np.ndarra
   """Returns points (wins plus half the draws) and games of row against column, [count, count]."""
   points, games = np.zeros((count, count)), np.zeros((count, count))
   i, j = fixtures.players[:, 0], fixtures.players[:, 1]
-  score = np.where(outcomes.winner == 0, 1.0, np.where(outcomes.winner == 1, 0.0, 0.5))
+  score = _scores(outcomes)
   np.add.at(points, (i, j), score)
   np.add.at(points, (j, i), 1 - score)
   np.add.at(games, (i, j), 1)
   np.add.at(games, (j, i), 1)
   return points, games
+
+
+def race_payoff(fixtures: Fixture, outcomes: Outcomes, count: int,
+                races: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+  """Returns points and games as `payoff`, of the row with one race and the column with another."""
+  points, games = np.zeros((count, count)), np.zeros((count, count))
+  score = _scores(outcomes)
+  for first, values in ((0, score), (1, 1 - score)):
+    played = (fixtures.races[:, (first, 1 - first)] == races).all(axis=1)
+    pairs = tuple(fixtures.players[played][:, (first, 1 - first)].T)
+    np.add.at(points, pairs, values[played])
+    np.add.at(games, pairs, 1)
+  return points, games
+
+
+def _scores(outcomes: Outcomes) -> np.ndarray:
+  """Returns the points of the first player in each game: 1, 0, or 0.5 for a draw."""
+  return np.where(outcomes.winner == 0, 1.0, np.where(outcomes.winner == 1, 0.0, 0.5))
 
 
 def race_pairs(tier: str, *, mirrors: bool) -> list[tuple[int, int]]:

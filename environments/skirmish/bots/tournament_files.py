@@ -2,14 +2,17 @@
 
 One line a game, in the order of the fixtures:
 
-    tier,seed,player,opponent,race,opponent_race,map,swap_sides,winner,loops,opening_1,...
-    default,0,rush,macro,terran,terran,open,0,0,3912,7,...
+    sources,tier,seed,player,opponent,race,opponent_race,map,swap_sides,winner,loops,opening_1,...
+    8c1f02d4,default,0,rush,macro,terran,terran,open,0,0,3912,7,...
 
+The sources are a digest of Skirmish's code and tables: games of other rules or players are others.
 The winner is 0 for the player, 1 for the opponent, 2 for a draw, -1 for a game that is not over.
 The openings are the first unit types of the build orders of the player, then of the opponent.
 """
 
 import csv
+import functools
+import hashlib
 import io
 import pathlib
 from collections.abc import Sequence
@@ -27,10 +30,21 @@ from starleague.environments.skirmish.bots.tournament import (
 )
 from starleague.environments.skirmish.rules.tables import maps
 
-_GAME = ("tier", "seed", "player", "opponent", "race", "opponent_race", "map", "swap_sides")
+_GAME = ("sources", "tier", "seed", "player", "opponent", "race", "opponent_race", "map",
+         "swap_sides")
 _OUTCOME = ("winner", "loops", *(
   f"{whose}_{entry}" for whose in ("opening", "opponent_opening")
   for entry in range(1, OPENING + 1)))
+
+
+@functools.cache
+def sources() -> str:
+  """Returns 8 hex digits that identify the rules, the tables and the scripted players."""
+  folder, digest = pathlib.Path(__file__).parents[1], hashlib.sha256()
+  for path in sorted(folder.rglob("*")):
+    if path.suffix in (".py", ".csv"):
+      digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
+  return digest.hexdigest()[:8]
 
 
 class Tournament:
@@ -49,7 +63,7 @@ class Tournament:
     """
     self._path, self._fixtures = path, fixtures
     self._games = [
-      (tier, str(seed), names[i], names[j], types.RACES[one], types.RACES[other],
+      (sources(), tier, str(seed), names[i], names[j], types.RACES[one], types.RACES[other],
        maps.NAMES[map_index], str(int(swap)))
       for (i, j), (one, other), map_index, swap in zip(*fixtures, strict=True)]
 

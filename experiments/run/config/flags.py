@@ -4,6 +4,7 @@ import math
 import os
 import pathlib
 import re
+import socket
 import time
 from collections.abc import Sequence
 from typing import TypeVar
@@ -179,6 +180,20 @@ def seeds(default: Sequence[int]) -> tuple[int, ...]:
   if not SEEDS.value or any(not seed.isdecimal() for seed in SEEDS.value):
     raise UserError(f"--seeds must be integers, as 0,1,2, found {','.join(SEEDS.value)!r}")
   return tuple(dict.fromkeys(map(int, SEEDS.value)))
+
+
+def require_page_port() -> None:
+  """Checks that the page can have its port, before anything is read or compiled.
+
+  Raises:
+    UserError: another program has it, or it needs other rights.
+  """
+  with socket.socket() as probe:
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+      probe.bind(("127.0.0.1", PAGE_PORT.value))
+    except OSError as error:
+      raise UserError(f"--page_port={PAGE_PORT.value}: {error.strerror}; name another") from error
 
 
 RUN = flags.DEFINE_string("run", "mini", "Name of the run: its directory in --runs_dir.")

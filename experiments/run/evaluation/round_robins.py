@@ -10,7 +10,8 @@ import numpy as np
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.bots import scripts, tournament, tournament_files
-from starleague.environments.skirmish.rules.tables import maps, tiers
+from starleague.environments.skirmish.games import dm_environment
+from starleague.environments.skirmish.rules.tables import tiers
 from starleague.experiments.run.progress import bar
 from starleague.viewers import standings
 
@@ -59,7 +60,8 @@ def make(tier: str, names: Sequence[str], games: int, *, cross: bool, apart: int
   if not shown or not set(shown) <= set(names):
     raise UserError(f"--focus: expected some of --entrants, {','.join(names)}, found "
                     f"{','.join(shown)!r}")
-  fixtures = tournament.round_robin(len(names), races, range(len(maps.NAMES)), games)
+  maps = range(len(dm_environment.map_names(tier)))
+  fixtures = tournament.round_robin(len(names), races, maps, games)
   chosen = np.isin(fixtures.players, [names.index(name) for name in shown]).any(axis=1)
   if apart is not None:
     chosen &= fixtures.players[:, 1] - fixtures.players[:, 0] == apart
@@ -74,23 +76,20 @@ def play(games: RoundRobin, seed: int, path: pathlib.Path, seconds: float | None
     games: of the tournament.
     seed: of the games.
     path: of the file.
-    seconds: after which the games that are not over are left for another call; None: no limit.
+    seconds: after which no game begins; those under way end, and another call plays the rest. None:
+      no limit.
 
   Returns:
     The games that are over and their outcomes.
 
   Raises:
-    UserError: the file holds other games, no game is over, or another process plays in the
-      file's folder.
+    UserError: the file holds other games, or another process plays in the file's folder.
   """
   with files.locked(path.parent / _LOCK, UserError(
       f"{path.parent}: another process plays games there: wait until it ends, or choose another "
       "--tables_folder")):
     fixtures, outcomes = games.fixtures, _play(games, seed, path, seconds)
   over = outcomes.winner != tournament.UNDER_WAY
-  if not over.any():
-    raise UserError(f"--play_seconds: expected time for a game, found {seconds}; the same "
-                    "command resumes")
   return standings.select(fixtures, over), standings.select(outcomes, over)
 
 

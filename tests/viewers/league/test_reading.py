@@ -131,8 +131,9 @@ def test_a_value_that_cannot_be_made_is_not_tried_all_the_time():
   newest = reading.Newest(clock.make, lambda: clock.source, share=0.1, clock=clock)
   clock.now, clock.source = 50.0, 1
   make, newest._make = newest._make, lambda: 1 / 0
-  with pytest.raises(ZeroDivisionError):
-    newest()
+  for _ in range(3):  # the old value would look like the newest one
+    with pytest.raises(ZeroDivisionError):
+      newest()
   newest._make = make
   clock.now = 60.0
   assert newest() == (2, "value 1")

@@ -36,6 +36,20 @@ def test_race_pairs_are_mirrors_or_crosses():
   assert tournament.race_pairs("mini", mirrors=False) == []
 
 
+def test_games_of_two_races_count_for_the_race_of_the_row():
+  """Three games of two players: Terran wins as player 0 and as player 1, then draws."""
+  races = np.array([(TERRAN, ZERG), (ZERG, TERRAN), (ZERG, TERRAN), (TERRAN, PROTOSS)], np.int32)
+  fixtures = tournament.Fixture(np.tile(np.array([[0, 1]], np.int32), (4, 1)), races,
+                                np.zeros(4, np.int32), np.zeros(4, bool))
+  outcomes = tournament.nothing_played(fixtures)._replace(winner=np.array([0, 1, 2, 1], np.int32))
+  points, games = tournament.race_payoff(fixtures, outcomes, 2, (TERRAN, ZERG))
+  np.testing.assert_array_equal(points, [[0, 1], [1.5, 0]])
+  np.testing.assert_array_equal(games, [[0, 1], [2, 0]])
+  points, games = tournament.race_payoff(fixtures, outcomes, 2, (ZERG, TERRAN))
+  np.testing.assert_array_equal(points, [[0, 0.5], [0, 0]])
+  np.testing.assert_array_equal(games, [[0, 2], [1, 0]])
+
+
 @pytest.mark.slow
 def test_games_are_played_to_their_ends_and_are_reproducible():
   names = scripts.indices_of(["rusher", "random_player"], "mini")
@@ -66,8 +80,11 @@ def test_games_under_way_alone_are_played():
   once = tournament.play(fixtures, 3, tier="mini", batch=4, report=report)
   assert reported == sorted(reported) and reported[-1] == 4
   assert len(reported) == -(-once.loops.max() // (8 * tournament.STEPS_PER_CALL))
-  stopped = tournament.play(fixtures, 3, tier="mini", batch=4, report=lambda found: False)
-  np.testing.assert_array_equal(stopped.winner, -1)  # no game is over after one call
+  # The games that have begun end, the others do not begin.
+  stopped = tournament.play(fixtures, 3, tier="mini", batch=2, report=lambda found: False)
+  over = stopped.winner != tournament.UNDER_WAY
+  assert over.sum() == 2 and not stopped.loops[~over].any()
+  np.testing.assert_array_equal(stopped.loops[over], once.loops[over])
   played = tournament.nothing_played(fixtures)
   played.winner[:2], played.loops[:2] = 2, 7
   rest = tournament.play(fixtures, 3, tier="mini", batch=4, played=played)

@@ -38,7 +38,15 @@ def main() -> None:
   source, target = mirroring.place(str(run_dir)), mirroring.place(run_flags.given(_TO))
   mirroring.claim(source, target)
   while True:
-    logging.info("copied files=%d to=%s", mirroring.copy(source, target), target)
+    try:
+      logging.info("copied files=%d to=%s", mirroring.copy(source, target), target)
+    except UserError:
+      raise
+    except Exception as error:
+      if not _INTERVAL_S.value:
+        raise
+      # A bucket may be out of reach for a while: the next round copies what is missing.
+      logging.error("copied in part to=%s error=%s", target, " ".join(str(error).split()))
     if not _INTERVAL_S.value or stop.wait(_INTERVAL_S.value):
       return
 

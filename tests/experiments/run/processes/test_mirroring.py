@@ -3,12 +3,13 @@
 import errno
 import os
 import sqlite3
+import threading
 
 import pytest
 from etils import epath
 from etils.epath import gpath, testing
 
-from starleague.common import disk, run_files
+from starleague.common import disk, run_files, stopping
 from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
 from starleague.experiments import mirror
 from starleague.experiments.run.processes import mirroring
@@ -159,6 +160,30 @@ def test_copies_of_the_run_are_continued(run_dir, tmp_path):
   mark.unlink()  # copies of an earlier version
   assert launch(mirror, *words) is None
   assert mark.read_text() == str(run_dir)
+
+
+def test_an_error_of_the_bucket_ends_a_round_alone(run_dir, tmp_path, monkeypatch, caplog):
+  rounds, stop = [], threading.Event()
+
+  def copy(source, target):
+    rounds.append(target)
+    if len(rounds) == 1:
+      raise RuntimeError("503 Service\nUnavailable")
+    stop.set()
+    return 7
+
+  monkeypatch.setattr(mirroring, "copy", copy)
+  monkeypatch.setattr(stopping, "stop_event", lambda: stop)
+  target = tmp_path / "copy"
+  words = ["--run_dir", run_dir, "--to", target]
+  with caplog.at_level("INFO"):
+    assert launch(mirror, *words, "--interval_s", 0.01) is None
+  assert rounds == [target] * 2
+  assert f"copied in part to={target} error=503 Service Unavailable" in caplog.text
+  assert f"copied files=7 to={target}" in caplog.text
+  rounds.clear()
+  with pytest.raises(RuntimeError, match="503"):  # a single copy tells whether it is complete
+    launch(mirror, *words, "--interval_s", 0)
 
 
 def test_a_run_is_restored_to_a_new_directory(run_dir, tmp_path):

@@ -168,17 +168,44 @@ document.title = "found=" + JSON.stringify([
 </script></body>"""
 
 
+def first_frame(begun, script):
+  """Returns the page with a script that takes the game's first frame as FRAME."""
+  frame = view.page_frame(RULES, begun[1]) | {
+    "index": 0, "over": None, "paused": False, "speed": 1, "message": ""}
+  page = server.render_page(view.page_setup(RULES, begun[1], ("me", "L5")))
+  return page.replace("</body>", script.replace("FRAME", json.dumps(frame)))
+
+
 @pytest.mark.slow
 @needs_browser
 def test_the_dead_leave_their_control_groups(begun, tmp_path):
   """The tag of a dead unit may be that of a new one."""
-  frame = view.page_frame(RULES, begun[1]) | {
-    "index": 0, "over": None, "paused": False, "speed": 1, "message": ""}
-  page = server.render_page(view.page_setup(RULES, begun[1], ("me", "L5")))
   path = tmp_path / "page.html"
-  path.write_text(page.replace("</body>", _GROUPS.replace("FRAME", json.dumps(frame))))
+  path.write_text(first_frame(begun, _GROUPS))
   dom = dump(path.as_uri(), tmp_path / "profile")
   assert json.loads(re.search(r"<title>found=(.*?)</title>", dom)[1]) == [[0, 1, 2], [2], [2]]
+
+
+# Presses a key at a speed; into the title: the speeds that the page asks for.
+_SPEEDS = """<script>
+take(FRAME);
+const sent = [];
+window.fetch = async (path, {body}) => { sent.push(JSON.parse(body).speed); return {ok: true}; };
+for (const [speed, key] of [[8, "+"], [8, "-"], [0.25, "-"], [3, "="], [1, "-"]]) {
+  frame.speed = speed;
+  pressedKey({key, code: "", preventDefault() {}});
+}
+document.title = "found=" + JSON.stringify(sent);
+</script></body>"""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_keys_go_to_the_next_speed_also_from_one_without_a_button(begun, tmp_path):
+  path = tmp_path / "page.html"
+  path.write_text(first_frame(begun, _SPEEDS))
+  dom = dump(path.as_uri(), tmp_path / "profile")
+  assert json.loads(re.search(r"<title>found=(.*?)</title>", dom)[1]) == [4, 4, 0.5]
 
 
 def test_page_has_a_route_for_fingers(begun):

@@ -10,7 +10,7 @@ from starleague.environments.skirmish.games import dm_environment, replays
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch import page as watch_page
-from tests.viewers.browser import measure, needs_browser
+from tests.viewers.browser import dump, measure, needs_browser
 from tests.viewers.games import DEFAULT_RULES
 from tests.viewers.pages import check_self_contained, data_of, unpack
 
@@ -74,6 +74,33 @@ def test_page_fits_the_screen_in_a_browser(replay, states, width, tmp_path):
   assert overflows == 0
   assert "cannot show the game" not in text and "player 1, Terran" in text
   assert "Train SCV" in text  # the log of actions
+
+
+# Player 0's first slot gets another type at step 5, later elsewhere; into the title: the deaths that
+# this adds.
+_MORPH = """<script>
+const waiting = setInterval(() => {
+  if (!deaths) return;
+  clearInterval(waiting);
+  const {kind, x} = arrays, each = 2 * slots, before = deaths.length, added = [];
+  for (let t = 5; t <= game.steps; t++) kind[t * each] = kind[0] === 1 ? 2 : 1;
+  prepare();
+  added.push(deaths.length - before);
+  for (let t = 5; t <= game.steps; t++) x[t * each] = PLACES - x[0];
+  prepare();
+  added.push(deaths.length - before);
+  document.title = "found=" + JSON.stringify(added);
+}, 50);
+</script></body>"""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_morph_is_no_death(page, tmp_path):
+  path = tmp_path / "page.html"
+  path.write_text(page.replace("</body>", _MORPH))
+  dom = dump(path.as_uri(), tmp_path / "profile")
+  assert re.search(r"<title>found=(.*?)</title>", dom)[1] == "[0,1]"
 
 
 @pytest.mark.slow

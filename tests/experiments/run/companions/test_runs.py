@@ -207,6 +207,12 @@ def test_a_network_that_cannot_be_built_is_refused_before_any_work(tmp_path):
   assert not (tmp_path / "run").exists()  # a config.json would refuse the corrected command
 
 
+def test_a_batch_that_the_devices_cannot_share_is_refused_before_any_work(tmp_path):
+  with pytest.raises(UserError, match="batch_size: found 12, expected a multiple of 8, the number"):
+    runs.execute(chosen(batch_size=12), tmp_path / "run", threading.Event(), lambda *_: None)
+  assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("changes, message", [
   ({"workers": 17}, "workers: found 17, expected at most the copies, 16"),
   ({"workers": -1}, "workers: found -1, expected a number in [0, 2147483647]"),

@@ -52,7 +52,11 @@ class Worker:
     return np.random.default_rng([self.seed, self._number, step])
 
   def discard_later(self, run_dir: pathlib.Path) -> None:
-    """Removes checkpoints that the population does not know of: a kill left them."""
+    """Removes checkpoints that the population does not know of: a stop or a kill left them.
+
+    A run keeps its newest checkpoints only: those of two stops would displace the reported one,
+    which other members may load.
+    """
     known = -1 if self.member.checkpoint is None else int(self.member.checkpoint.name)
     folder = run_dir / run_files.CHECKPOINTS
     for path in folder.iterdir() if folder.is_dir() else ():
@@ -85,6 +89,6 @@ class Worker:
       return
     run.tune(exploit.hyperparameters)
     # A step of its own: were the process killed now, the population would know the former one.
-    run.counts = run.counts._replace(updates=run.counts.updates + 1)
+    run.count_update()
     self.member = self._population.adopt(name, exploit, run.save())
     logging.info("member %s copies %s: %s", name, exploit.source, exploit.hyperparameters)

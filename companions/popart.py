@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from starleague.agent import linear
 from starleague.agent.types import Array
+from starleague.common import results
 from starleague.common.errors import UserError
 from starleague.companions import impala, networks
 from starleague.companions.system import (
@@ -116,7 +117,8 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
     found, targets = impala.actor_critic_loss(
       dataclasses.replace(config, clip_reward=config.values == CLIPPED),
       impala.Outputs(outputs.logits, values), unroll, fixed, scale=state.scale[tasks[:-1]])
-    metrics = {f"scale/{name}": state.scale[number] for number, (name, _) in enumerate(task.parts)}
+    metrics = {f"scale/{results.as_tag(name)}": state.scale[number]
+               for number, (name, _) in enumerate(task.parts)}
     return found._replace(
       metrics={**found.metrics, **metrics}, summary=(targets.T, tasks[:-1].T))
 
@@ -127,7 +129,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
     return {**params, "value": value, "popart": state._asdict()}
 
   return System("popart", init, network.initial_state, act, loss,
-                finish if config.values == POPART else None)
+                finish if config.values == POPART else None, learnt=_weights)
 
 
 def _weights(params: Tree) -> Tree:

@@ -106,8 +106,8 @@ def imitation_loss(config: Config, outputs: impala.Outputs,
 
   Returns:
     [T, B], 0 where the return is not above the value or not known; and [B], the mean over an
-    unroll's steps of max(R - V, 0), so that unrolls are drawn in proportion to the sum over their
-    transitions.
+    unroll's steps of max(R - V, 0). The table draws unrolls in proportion to a power of it, the
+    option `exponent`.
   """
   action, reward, discount = transitions(unroll, config.discount)
   if config.clip_reward:  # as the value's targets

@@ -27,6 +27,7 @@ import optax
 from absl import logging
 
 from starleague.common import compiling, run_files
+from starleague.common.errors import UserError
 from starleague.companions import acting, experience
 from starleague.companions.options import RunOptions, make_optimizer
 from starleague.companions.system import Fixed, System, Unroll, step_format
@@ -115,6 +116,10 @@ def check(system: System, task: Task, options: RunOptions) -> None:
   Raises:
     UserError: a choice does not fit the others, the task or the options.
   """
+  devices = len(jax.local_devices())
+  if options.batch_size % devices:
+    raise UserError(f"batch_size: found {options.batch_size}, expected a multiple of {devices}, "
+                    "the number of devices that share a batch")
   form, batch = step_format(system, task), (options.batch_size,)
 
   def of_batch(spec: Any, *leading: int) -> Any:
@@ -265,10 +270,14 @@ class Run:
       train_state.with_learning_rate(self.state, rate), placed,
       Fixed(self._hyperparameters, self._target))
     self._guard.check(metrics, placed)
-    self.counts = self.counts._replace(updates=self.counts.updates + 1)
-    if options.target_period and self.counts.updates % options.target_period == 0:
-      self._target = _copy(self.state.params)
+    self.count_update()
     return metrics, priorities
+
+  def count_update(self) -> None:
+    """Counts an update, or other weights, and refreshes the target network if it is time."""
+    self.counts = self.counts._replace(updates=self.counts.updates + 1)
+    if self.options.target_period and self.counts.updates % self.options.target_period == 0:
+      self._target = _copy(self.state.params)
 
   def advance(self, steps: int, cpu_seconds: float, stop: bool) -> None:
     """Counts steps and the CPU time of other processes, and saves a checkpoint if it is time."""

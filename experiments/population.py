@@ -6,7 +6,8 @@
 
 All files are written to RUNS_DIR/RUN, by default RUNS_DIR/SYSTEM_population: population.sqlite, a
 run of `companion` for each member, logs, and population.json with scores and the schedule of
-hyperparameters that was found. Ctrl-C stops it cleanly; the same command resumes it.
+hyperparameters that was found. Ctrl-C stops it cleanly; the same command resumes each member from
+its last report.
 """
 
 import sys
@@ -63,7 +64,7 @@ def main(name: str) -> None:
   except process_runner.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:
-    print(f"stopped; the same command resumes from the last checkpoints in {folder}")
+    print(f"stopped; the same command resumes each member from its last report in {folder}")
     return
   for member, score in found["scores"].items():
     print(f"{member} return={score:.3f}")

@@ -47,7 +47,7 @@ def make(name: str, game: str, copies: int, seed: int, *, limit: int, sticky: fl
   """Makes a game of Atari: the latest four grey frames, 84 x 84, of every fourth frame.
 
   An episode begins with up to 30 empty actions, and ends when the game is over. Rewards are not
-  clipped.
+  clipped. Unlike in Mnih et al. 2015, a reset also fires in games with that action.
 
   Args:
     name: the task's full name.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from starleague.common.ranges import MAX_INT
 from starleague.companions.tasks import host, joined
 from starleague.companions.tasks.task import Task, TaskError
 
@@ -170,8 +171,8 @@ def _parameters(name: str, text: str, defaults: dict[str, Any]) -> dict[str, Any
 
 
 _MAY_BE_0 = {"branches", "fewest", "limit", "threads"}
-_EXPECTED = {int: "a whole number from 1", float: "a finite number", bool: "True or False",
-             str: "a word"}
+_EXPECTED = {int: f"a whole number from 1 to {MAX_INT}", float: "a finite number",
+             bool: "True or False", str: "a word"}
 
 
 def _read(text: str, kind: type) -> Any:
@@ -179,7 +180,9 @@ def _read(text: str, kind: type) -> Any:
   if kind is bool:
     return {"true": True, "false": False}.get(text.lower())
   if kind is int:
-    return int(text) if text.isascii() and text.isdigit() else None
+    # Python refuses texts of thousands of digits.
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_INT))
+    return int(text) if digits and int(text) <= MAX_INT else None
   if kind is str:
     return text or None
   try:

@@ -65,7 +65,8 @@ class MetricsLog:
     self._board.flush()
     if self._wandb is not None:
       self._wandb.write(step, named)
-    results.append(self._path, [results.Row(time.time() - self._origin, step, name, value)
+    seconds = time.time() - self._origin  # equal in all rows: readers join them by it
+    results.append(self._path, [results.Row(seconds, step, name, value)
                                 for name, value in named.items()])
 
   def close(self) -> None:

@@ -126,6 +126,31 @@ def test_a_member_continues_if_the_checkpoint_to_copy_is_gone(tmp_path, monkeypa
   assert [change.source for change in population.history()] == [None]
 
 
+def test_a_copy_may_refresh_the_target_network(tmp_path, monkeypatch):
+  """It takes a number of updates: that of a refresh must not pass without one."""
+  population = open_population(tmp_path)
+  worker = pbt.Worker(population, "m0", 0, 0, 4 * ROUND, copies=True)
+  monkeypatch.setattr(population, "decide", lambda rng, name: Exploit(
+    name, population.members()[0].checkpoint, dict(worker.member.hyperparameters)))
+  options = RunOptions(task="catch", steps=5 * ROUND, copies=8, unroll_length=4, batch_size=8,
+                       target_period=3)
+  task = make_catch(8)
+  system = impala.make(CONFIG, task, inputs_spec(task))
+  found = []
+
+  def after_round(run, episodes):
+    worker(run, log_of([0.0]))
+    found.append((run.counts.updates, *(np.asarray(tree["policy"]["w"][0])
+                                        for tree in (run._target, run.state.params))))
+
+  training.train(system, task, options, dataclasses.asdict(CONFIG), tmp_path, threading.Event(),
+                 lambda *_: None, {}, after_round)
+  assert [updates for updates, *_ in found] == [0, 0, 1, 3, 3]  # the copy follows the second
+  for _, target, own in found[:1] + found[3:]:
+    np.testing.assert_array_equal(target, own)
+  assert (found[3][1] != found[2][1]).any()
+
+
 def test_copied_weights_are_those_of_the_source(populated, tmp_path):
   folder, population, good, *_ = populated
   task = make_catch(8)

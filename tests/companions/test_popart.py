@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from starleague.common import results
 from starleague.common.errors import UserError
 from starleague.companions import impala, networks, popart
-from starleague.companions.system import Fixed, inputs_spec
+from starleague.companions.system import Fixed, inputs_spec, size
 from starleague.companions.tasks import joined
 from starleague.learner.update import AXIS
 from tests.companions import learning
@@ -95,6 +96,26 @@ def test_the_loss_is_that_of_impala_in_units_of_sigma(made):
   expected = 0.5 * np.square((targets - values[:-1]) / sigma).mean()
   np.testing.assert_allclose(found.metrics["loss/value"], expected, rtol=1e-4)
   np.testing.assert_array_equal(found.metrics["update/ratio"], plain.metrics["update/ratio"])
+
+
+def test_names_of_tasks_with_commas_are_tags(tmp_path):
+  task = joined.join("both", [make_catch(COPIES)._replace(name=name)
+                              for name in ("catch:scale=10,limit=1000", "catch")])
+  system = popart.make(CONFIG, task, inputs_spec(task))
+  params = system.init(jax.random.key(0))
+  found = system.loss(params, jax.random.key(0), learning.played(system, task, params, T),
+                      Fixed({}, ())).metrics
+  assert {"scale/catch:scale=10;limit=1000", "scale/catch"} <= {*found}
+  path = tmp_path / results.FILE_NAME
+  results.append(path, [results.Row(1.0, 1, tag, float(value)) for tag, value in found.items()])
+  assert {row.tag for row in results.read(path)} == {*found}
+
+
+def test_moments_do_not_count_as_parameters(made):
+  _, system, params, _ = made
+  weights = {name: value for name, value in params.items() if name != "popart"}
+  assert size(system, params) == sum(leaf.size for leaf in jax.tree.leaves(weights))
+  assert sum(leaf.size for leaf in jax.tree.leaves(params)) == size(system, params) + 3 * 2
 
 
 def test_moments_get_no_gradient(made):

@@ -52,6 +52,16 @@ def test_choices_that_do_not_fit_are_refused_without_computing(system, choices, 
   assert str(error.value) == message
 
 
+def test_a_batch_that_the_devices_cannot_share_is_refused(monkeypatch):
+  task = make_catch(OPTIONS.copies)
+  system = impala.make(CONFIG, task, inputs_spec(task))
+  monkeypatch.setattr(training.jax, "local_devices", lambda: [None] * 5)
+  with pytest.raises(UserError) as error:
+    training.check(system, task, OPTIONS)
+  assert str(error.value) == ("batch_size: found 32, expected a multiple of 5, the number of "
+                              "devices that share a batch")
+
+
 def test_choices_that_fit_pass():
   task = make_catch(OPTIONS.copies)
   training.check(impala.make(CONFIG, task, inputs_spec(task)), task, OPTIONS)
@@ -157,6 +167,24 @@ def test_a_resumed_run_has_the_target_network_of_its_checkpoint(tmp_path, monkey
   for target in targets[7:]:
     np.testing.assert_array_equal(target, targets[6])
   assert (trained.params["policy"]["w"] != targets[6]).any()
+
+
+def test_an_update_that_is_only_counted_refreshes_the_target_network(tmp_path):
+  found = []
+
+  def after_round(counting, episodes):
+    if counting.counts.updates == 2:
+      before = np.asarray(counting._target["policy"]["w"][0])
+      counting.count_update()
+      found.append((before, *(np.asarray(tree["policy"]["w"][0])
+                              for tree in (counting._target, counting.state.params))))
+
+  options = dataclasses.replace(OPTIONS, steps=64 * 16 * 3, target_period=3)
+  _, _, trained, _ = run(tmp_path, options, after_round=after_round)
+  (before, target, own), = found
+  assert trained.counts.updates == 3
+  assert (before != own).any()
+  np.testing.assert_array_equal(target, own)
 
 
 def test_replay_and_lag_train_too(tmp_path):

@@ -1,6 +1,7 @@
 """A population of runs of one companion system: members in processes of their own, and the result.
 
-A member that dies is started again, and continues from its last report.
+A member that dies is started again. It continues from its last report, as all members of a resumed
+population do.
 """
 
 import dataclasses
@@ -99,6 +100,12 @@ def check(chosen: Chosen, folder: pathlib.Path) -> None:
                     f"population, whose members have seeds from {MOST_MEMBERS} times this one on")
   runs.check(chosen, folder)
   runs.check(member_of(chosen, 0), folder / member_name(0))
+
+
+def check_steps(chosen: Chosen, folder: pathlib.Path) -> None:
+  """Checks that no member has trained longer than the options say; see `runs.check_steps`."""
+  for path in sorted(folder.glob("m[0-9]*")):
+    runs.check_steps(chosen, path)
 
 
 def finished(folder: pathlib.Path, steps: int) -> bool:

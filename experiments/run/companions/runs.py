@@ -1,5 +1,6 @@
 """A run of a companion system on this machine: training, evaluation, report."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -19,13 +20,14 @@ from starleague.companions.system import inputs_spec, size
 from starleague.companions.tasks import registry as tasks
 from starleague.companions.tasks.task import Task
 from starleague.companions.workers import actor as hosted
-from starleague.data import packages
+from starleague.data import checkpoints, packages
 from starleague.experiments.run.companions.system_flags import Chosen
 from starleague.experiments.run.processes import supervision
 from starleague.viewers.report import page
 
+_OF_EVALUATION = {"evaluation_episodes", "evaluation_tasks"}
 # Options that a resumed run may change.
-_MAY_CHANGE = {"steps", "workers", "evaluation_episodes", "evaluation_tasks"}
+_MAY_CHANGE = {"steps", "workers"} | _OF_EVALUATION
 OUTCOME = "outcome.json"  # of a finished run
 _REPORT_INTERVAL_S = 1.0
 
@@ -102,9 +104,40 @@ def check(chosen: Chosen, run_dir: pathlib.Path) -> None:
                         "resume the run with its own values, or choose another --run")
 
 
+def has_evaluation_of(chosen: Chosen, run_dir: pathlib.Path) -> bool:
+  """Returns whether a run that passed `check` has the same options of the evaluation."""
+  path, values = run_dir / run_files.CONFIG, values_of(chosen)
+  if not path.exists():
+    return False
+  found = json.loads(path.read_text(encoding="utf-8"))
+  return all(found.get(key) == values[key] for key in _OF_EVALUATION)
+
+
+def check_steps(chosen: Chosen, run_dir: pathlib.Path) -> None:
+  """Checks that a run has not trained longer than its options say, also if it is not finished.
+
+  Raises:
+    UserError: its outcome or a checkpoint has more steps.
+  """
+  outcome, size = read_outcome(run_dir), chosen.options.steps_per_iteration
+  done = [0 if outcome is None else outcome.steps]
+  for path in checkpoints.find(run_dir / run_files.CHECKPOINTS).values():
+    with contextlib.suppress(*checkpoints.UNUSABLE):  # the run will skip or refuse it
+      done.append(checkpoints.read_manifest(path)["extra"].get("steps", 0))
+  expected = -(-chosen.options.steps // size) * size  # whole rounds
+  if max(done) > expected:
+    raise UserError(f"run {str(run_dir)!r} has {max(done)} steps, expected at most {expected}; "
+                    "raise --set.steps, or choose another --runs_dir")
+
+
 def prepare(chosen: Chosen, run_dir: pathlib.Path) -> None:
-  """Writes the config of a new run, or checks that of a resumed one; see `check`."""
+  """Writes the config of a new run, or checks that of a resumed one; see `check`.
+
+  The outcome of an evaluation with other options is removed: the config no longer describes it.
+  """
   check(chosen, run_dir)
+  if not has_evaluation_of(chosen, run_dir):
+    (run_dir / OUTCOME).unlink(missing_ok=True)
   with files.replacing(run_dir / run_files.CONFIG) as file:
     json.dump(values_of(chosen), file, indent=2)
 

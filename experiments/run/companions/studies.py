@@ -29,7 +29,9 @@ class Run(NamedTuple):
 
   @property
   def finished(self) -> bool:
-    """Whether it has the steps of the study and an evaluation."""
+    """Whether it has the steps of the study and an evaluation with the study's options."""
+    if not runs.has_evaluation_of(self.chosen, self.path):
+      return False
     steps = self.chosen.options.steps
     if self.arm.population:
       return populations.finished(self.path, steps)
@@ -65,7 +67,7 @@ def make_runs(study: Study, given: Mapping[str, Any], folder: pathlib.Path) -> l
 
   Raises:
     UserError: a key belongs to no arm's system or is set by an arm, a value is invalid, or a folder
-      holds another run.
+      holds another run or one with more steps.
   """
   if "seed" in given:
     raise UserError("--set.seed: a study has several seeds; choose them by --seeds")
@@ -98,7 +100,7 @@ def make_teachers(study: Study, folder: pathlib.Path) -> list[Run]:
   has a run for each seed of the study: arms and teachers play one task.
 
   Raises:
-    UserError: a value is invalid, or a folder holds another run.
+    UserError: a value is invalid, or a folder holds another run or one with more steps.
   """
   found = [run for seed in study.seeds for run in _teachers_of(study, seed, folder)]
   return list({run.path: run for run in found}.values())
@@ -120,8 +122,9 @@ def _teachers_of(study: Study, seed: int, folder: pathlib.Path) -> list[Run]:
 def _run(entry: registry.Entry, arm: Arm, seed: int, values: Mapping[str, Any],
          path: pathlib.Path) -> Run:
   chosen = system_flags.choose(entry, {**values, "seed": seed})
-  check = populations.check if arm.population else runs.check
-  check(chosen, path)
+  kind = populations if arm.population else runs
+  kind.check(chosen, path)
+  kind.check_steps(chosen, path)
   return Run(arm, seed, chosen, path)
 
 

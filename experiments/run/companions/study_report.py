@@ -67,7 +67,9 @@ def _mean_over_steps(steps: np.ndarray, values: np.ndarray) -> float:
   """Returns the mean of a curve: the log has more points where the machine was slow."""
   if len(steps) < 2:
     return float("inf")  # not reached
-  return float(np.trapz(values, steps) / (steps[-1] - steps[0]))
+  from scipy import integrate  # slow to import
+
+  return float(integrate.trapezoid(values, steps) / (steps[-1] - steps[0]))
 
 
 def mean_curve(label: str, curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> lines.Curve | None:

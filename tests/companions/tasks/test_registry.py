@@ -22,9 +22,13 @@ from tests.companions.tasks import episodes
   ("bsuite-memory_len:lenght=3", "task 'bsuite-memory_len:lenght=3' has no parameter 'lenght': it "
                                  "has bits, length, limit, scale"),
   ("bsuite-memory_len:length=x", "task 'bsuite-memory_len:length=x': length is 'x'; expected a "
-                                 "whole number from 1, as length=10"),
+                                 "whole number from 1 to 2147483647, as length=10"),
   ("bsuite-memory_len:length=0", "task 'bsuite-memory_len:length=0': length is '0'; expected a "
-                                 "whole number from 1, as length=10"),
+                                 "whole number from 1 to 2147483647, as length=10"),
+  ("minatar-breakout:limit=2147483648", "task 'minatar-breakout:limit=2147483648': limit is "
+                                        "'2147483648'; expected a whole number from 1 to "
+                                        "2147483647, as limit=5000"),
+  (f"bsuite-catch:limit={'9' * 5000}", "task 'bsuite-catch:limit=9999999999"),
   ("bsuite-memory_len:length", "task 'bsuite-memory_len:length': length is ''; expected"),
   ("bsuite-catch:scale=inf", "task 'bsuite-catch:scale=inf': scale is 'inf'; expected a finite "
                              "number, as scale=1.0"),

@@ -1,5 +1,6 @@
 """Records of an update's metrics: their interval, their rates and their names."""
 
+import itertools
 import time
 
 import jax.numpy as jnp
@@ -59,6 +60,13 @@ def test_means_are_over_the_steps_that_use_an_argument_where_there_are_any(tmp_p
         Waiting(1, 0.0, 0.0))
   assert {tag: value for _, _, tag, value in rows(tmp_path)} == {
     "used/delay": 0.0, "kl/queued": 0.25, "used/queued": 0.5, "total/steps_learnt": 160.0}
+
+
+def test_rows_of_one_write_have_one_time(tmp_path, monkeypatch):
+  with make_log(tmp_path) as log:
+    monkeypatch.setattr(time, "time", itertools.count(1010.0, 0.5).__next__)
+    log.write(7, {"total/steps": 64.0, "return/train": 0.5, "return/train/a": 0.25})
+  assert len({seconds for seconds, *_ in rows(tmp_path)}) == 1 and len(rows(tmp_path)) == 3
 
 
 def test_tags_have_the_phase_and_a_group(tmp_path, now):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import threading
 
 import numpy as np
@@ -131,6 +132,38 @@ def test_an_outcome_of_one_episode_is_strict_json(tmp_path):
   assert runs.read_outcome(tmp_path) == found
 
 
+@pytest.mark.parametrize("changes", [{"evaluation_episodes": 17}, {"evaluation_tasks": "boxworld"}])
+def test_the_outcome_of_another_evaluation_is_removed(tmp_path, changes):
+  runs.prepare(chosen(), tmp_path)
+  runs.write_outcome(tmp_path, small_studies.outcome(1.0, 4096))
+  runs.prepare(chosen(steps=8192, workers=1), tmp_path)
+  assert runs.read_outcome(tmp_path).steps == 4096
+  assert runs.has_evaluation_of(chosen(), tmp_path)
+  assert not runs.has_evaluation_of(chosen(**changes), tmp_path)
+  runs.prepare(chosen(**changes), tmp_path)
+  assert runs.read_outcome(tmp_path) is None
+  assert runs.has_evaluation_of(chosen(**changes), tmp_path)
+
+
+def test_a_run_of_more_steps_is_refused(finished):
+  runs.check_steps(chosen(), finished[0])
+  runs.check_steps(chosen(steps=4000), finished[0])  # 32 whole rounds of 128 steps
+  with pytest.raises(UserError) as error:
+    runs.check_steps(chosen(steps=3900), finished[0])
+  assert str(error.value) == (
+    f"run '{finished[0]}' has 4096 steps, expected at most 3968; raise --set.steps, or choose "
+    "another --runs_dir")
+
+
+def test_steps_are_also_those_of_an_unfinished_run(finished, tmp_path):
+  shutil.copytree(finished[0] / run_files.CHECKPOINTS, tmp_path / run_files.CHECKPOINTS)
+  with pytest.raises(UserError, match="has 4096 steps, expected at most 2048"):
+    runs.check_steps(chosen(steps=2048), tmp_path)
+  for path in (tmp_path / run_files.CHECKPOINTS).iterdir():
+    (path / "manifest.json").write_text("{}")
+  runs.check_steps(chosen(steps=2048), tmp_path)  # training will name the damage
+
+
 def test_a_damaged_outcome_is_named(tmp_path):
   assert runs.read_outcome(tmp_path) is None
   for text in ("{", "[]", '{"steps": 1}'):
@@ -172,6 +205,12 @@ def test_a_network_that_cannot_be_built_is_refused_before_any_work(tmp_path):
     runs.execute(chosen(**{"impala.torso": "x"}), tmp_path / "run", threading.Event(),
                  lambda *_: None)
   assert not (tmp_path / "run").exists()  # a config.json would refuse the corrected command
+
+
+def test_a_batch_that_the_devices_cannot_share_is_refused_before_any_work(tmp_path):
+  with pytest.raises(UserError, match="batch_size: found 12, expected a multiple of 8, the number"):
+    runs.execute(chosen(batch_size=12), tmp_path / "run", threading.Event(), lambda *_: None)
+  assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -1,6 +1,7 @@
 """The runs of a study: their values, command lines, and their training in turn."""
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -32,6 +33,8 @@ def train(monkeypatch):
     started.append(run.path.name)
     steps = 2048 if run.arm.name == "plain" or started.count(run.path.name) > 1 else 1024
     outcome = runs.json_of(small_studies.outcome(1.0, steps))
+    run.path.mkdir(exist_ok=True)
+    runs.prepare(run.chosen, run.path)
     return (sys.executable, "-c", _TRAIN, str(run.path), json.dumps(outcome))
 
   monkeypatch.setattr(studies, "command", command)
@@ -86,8 +89,33 @@ def test_a_population_counts_the_steps_of_each_member(tmp_path):
   assert not run.finished
   small_studies.finish_population(run, (1.0, 0.0), ((100, 0.0), (200, 1.0)))
   assert runs.read_outcome(run.path).steps == 2 * 2048 and run.finished
-  assert make_population(tmp_path, steps=1024).finished
   assert not make_population(tmp_path, steps=2049).finished
+
+
+def test_runs_of_more_steps_than_the_study_are_refused(tmp_path):
+  small_studies.finish(small_studies.make_runs(tmp_path)[0], 1.0)
+  with pytest.raises(UserError, match="plain_3' has 2048 steps, expected at most 1024; raise "
+                                      "--set.steps, or choose another --runs_dir"):
+    small_studies.make_runs(tmp_path, steps=1024)
+
+
+def test_populations_of_more_steps_than_the_study_are_refused(tmp_path):
+  run = make_population(tmp_path)
+  small_studies.finish_population(run, (1.0, 0.0), ((100, 0.0), (200, 1.0)))
+  shutil.rmtree(run.path / "m0")  # any member counts
+  (run.path / "outcome.json").unlink()
+  with pytest.raises(UserError, match="many_3/m1' has 2048 steps, expected at most 1024; "):
+    make_population(tmp_path, steps=1024)
+
+
+def test_another_evaluation_evaluates_finished_runs_again(tmp_path):
+  run, many = small_studies.make_runs(tmp_path)[0], make_population(tmp_path)
+  small_studies.finish(run, 1.0)
+  small_studies.finish_population(many, (1.0, 0.0), ((100, 0.0), (200, 1.0)))
+  for given, finished in (({}, True), ({"evaluation_episodes": 1000}, False),
+                          ({"evaluation_tasks": "bsuite-catch:scale=2"}, False)):
+    assert small_studies.make_runs(tmp_path, **given)[0].finished == finished
+    assert make_population(tmp_path, **given).finished == finished
 
 
 @pytest.mark.parametrize("given, message", [

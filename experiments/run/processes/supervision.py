@@ -175,6 +175,8 @@ class Watch:
 def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> None:
   """Runs processes until those that end a graph have finished, then ends the others.
 
+  The others are restarted also after status 0, with which some end at SIGTERM.
+
   Args:
     running: the processes.
     watch: called again and again.
@@ -184,8 +186,8 @@ def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> No
     ProcessFailed: one died with no restart left.
     KeyboardInterrupt: Ctrl-C or SIGTERM, after all processes have ended.
   """
-  with process_runner.Runner(running.processes, place=place, backoff_seconds=0.25,
-                             deadline_seconds=DEADLINE_S) as runner:
+  with process_runner.Runner(running.processes, place=place, until=running.until,
+                             backoff_seconds=0.25, deadline_seconds=DEADLINE_S) as runner:
     states = runner.poll()
     while any(states[name] is not process_runner.State.FINISHED for name in running.until):
       watch({name: str(state) for name, state in states.items()})

@@ -54,6 +54,24 @@ def test_a_resumed_run_may_change_its_evaluation_but_not_its_learning(tmp_path):
     supervision.prepare(settings.complete({}, {"learner.learning_rate": 0.5}), tmp_path)
 
 
+def test_the_limits_of_stages_may_change_until_the_first_one_is_over(tmp_path):
+  def prepare(**limits):
+    supervision.prepare(settings.complete({"learner": {"stages": 2}}, limits), tmp_path)
+
+  prepare(seconds=600.0)
+  prepare(seconds=900.0)
+  (tmp_path / run_files.STAGES / "1").mkdir(parents=True)
+  prepare(seconds=900.0)
+  for limits, found in (({"seconds": 2400.0}, "seconds = 900.0, found 2400.0"),
+                        ({"seconds": 900.0, "learner.updates": 9}, "learner.updates = 0, found 9")):
+    with pytest.raises(settings.SettingsError) as error:
+      prepare(**limits)
+    assert str(error.value) == (
+      f"run {str(tmp_path)!r} was started with {found}, but the first of its 2 stages is over: "
+      f"keep {found.split()[2][:-1]}, or choose another --run.")
+  assert settings.load(tmp_path).seconds == 900.0
+
+
 def test_a_package_for_metrics_that_is_not_installed_is_named_before_the_run(
     tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, "wandb", None)

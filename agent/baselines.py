@@ -54,6 +54,13 @@ def _features(config: AgentConfig, observation: types.Observation,
   return common, by_part
 
 
+def hide_opponent(privileged: types.Privileged) -> types.Privileged:
+  """Returns inputs of the value functions without the opponent's, which are zero; any shapes."""
+  return privileged._replace(**{
+    name: jax.tree.map(jnp.zeros_like, value)
+    for name, value in privileged._asdict().items() if name.startswith("opponent_")})
+
+
 def values(config: AgentConfig, core_output: jax.Array, observation: types.Observation,
            privileged: types.Privileged) -> jax.Array:
   """Computes the five values; call within a transform.

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.agent import distributions
+from starleague.agent import baselines, distributions
 from starleague.agent.types import (
   GAME_LOOPS_PER_SECOND,
   REWARDS,
@@ -223,10 +223,8 @@ def ratio_metrics(weights: RLWeights, learnt: Learnt) -> Metrics:
 def hide_opponent(trajectories: Trajectory) -> Trajectory:
   """Returns trajectories of which the value functions see the player's own side only."""
   steps = trajectories.steps
-  hidden = {name: jax.tree.map(jnp.zeros_like, value)
-            for name, value in steps.privileged._asdict().items() if name.startswith("opponent_")}
   return trajectories._replace(
-    steps=steps._replace(privileged=steps.privileged._replace(**hidden)))
+    steps=steps._replace(privileged=baselines.hide_opponent(steps.privileged)))
 
 
 def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Arguments, Array]:

@@ -9,10 +9,12 @@ from starleague.data.checkpoints.store import (
   Restored,
   find,
   load_params,
+  load_params_and_step,
   save_params,
 )
 
 UNUSABLE = (CheckpointDamagedError, CheckpointMismatchError)  # reading it again is of no use
 
 __all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "DiskFullError",
-           "Restored", "UNUSABLE", "find", "load_params", "read_manifest", "save_params"]
+           "Restored", "UNUSABLE", "find", "load_params", "load_params_and_step", "read_manifest",
+           "save_params"]

@@ -34,7 +34,8 @@ from starleague.data.checkpoints.checkpoint_manifest import (
 from starleague.data.trees import Tree
 
 __all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "DiskFullError",
-           "Restored", "find", "load_params", "read_manifest", "save_params"]
+           "Restored", "find", "load_params", "load_params_and_step",
+           "read_manifest", "save_params"]
 Loaded = TypeVar("Loaded")
 _logger = logging.getLogger(__name__)
 
@@ -239,6 +240,12 @@ def save_params(path: str | os.PathLike, params: Tree, config: checkpoint_manife
 
 def load_params(path: str | os.PathLike,
                 config: checkpoint_manifest.Described | None = None) -> Tree:
+  """Loads the parameters of a snapshot or checkpoint; see `load_params_and_step`."""
+  return load_params_and_step(path, config)[0]
+
+
+def load_params_and_step(path: str | os.PathLike,
+                         config: checkpoint_manifest.Described | None = None) -> tuple[Tree, int]:
   """Loads the parameters of a snapshot, of a checkpoint, or of a run's newest intact checkpoint.
 
   Args:
@@ -246,7 +253,7 @@ def load_params(path: str | os.PathLike,
     config: the agent that they must fit; None: any (`read_manifest` returns which).
 
   Returns:
-    Nested dicts of numpy arrays.
+    Nested dicts of numpy arrays, and the updates behind them.
 
   Raises:
     CheckpointMismatchError: another schema or vocabulary, or another agent than `config`.
@@ -255,15 +262,17 @@ def load_params(path: str | os.PathLike,
   """
   path = Path(path).absolute()
 
-  def load(path: Path, step: int | None = None) -> Tree:
+  def load(path: Path, step: int | None = None) -> tuple[Tree, int]:
     if step is not None:
       checkpoint_manifest.check_step(path, step)
-    leaves = checkpoint_manifest.check(path, config)["leaves"]["params"]
-    return arrays.nest(arrays.read(path, "params", leaves), leaves)
+    manifest = checkpoint_manifest.check(path, config)
+    leaves = manifest["leaves"]["params"]
+    return arrays.nest(arrays.read(path, "params", leaves), leaves), manifest["step"]
 
   found = find(path) if path.is_dir() and not (path / MANIFEST).exists() else {}
-  if found:
-    return _newest(found, lambda step: load(found[step], step), lambda step, error: None)
+  newest = _newest(found, lambda step: load(found[step], step), lambda step, error: None)
+  if newest is not None:
+    return newest
   if not path.is_dir():
     raise FileNotFoundError(f"no snapshot, checkpoint or directory of checkpoints at {path}")
   return load(path)

@@ -36,6 +36,7 @@ class ChiefDuties:
     self._saved, self._options = saved, options
     self._run_dir = process.run_dir
     self._saved_at: float | None = None  # at first the time of this process's first update
+    self._saved_step = -1
     if saved is None:
       return
     self._publish = parameters.ParameterPublisher(
@@ -83,19 +84,28 @@ class ChiefDuties:
     progress.write(self._run_dir, progress.Progress(progress.TRAINING, done, total, unit))
 
   def save(self, state: train_state.TrainState, step: int, trained_seconds: float,
-           now: bool = False, extra: Mapping[str, Any] = MappingProxyType({})) -> None:
-    """Saves a checkpoint if the interval is over, or always if `now`; `extra` is JSON.
+           now: bool = False, waiting: bool = False,
+           extra: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Saves a checkpoint if the interval is over.
 
     The first update of a run is saved at once: a kill before it loses the compilation only.
+
+    Args:
+      state: to save.
+      step: its updates.
+      trained_seconds: of the run.
+      now: always saves.
+      waiting: the learner waits for batches. Only an update of this process that is not saved is.
+      extra: any JSON object.
     """
-    if self._saved is None:
+    if self._saved is None or waiting and (self._saved_at is None or step == self._saved_step):
       return
     if self._saved_at is None:
       self._saved_at = time.time() if self._saved.steps() else -math.inf
     if now or time.time() - self._saved_at >= self._options.checkpoint_interval_s:
       self._saved.save(step, update.unreplicate(state), {
         "trained_seconds": trained_seconds, **extra})
-      self._saved_at = time.time()
+      self._saved_at, self._saved_step = time.time(), step
 
   def close(self) -> None:
     """Closes the log and abandons a running publication: its server may have ended."""

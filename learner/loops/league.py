@@ -113,11 +113,11 @@ class PlayerLearner:
     self.learner = self.learner._replace(state=state, factors=self.learner.update.replicate(
       league_population.factors(options, self.member)))
 
-  def _save(self, now: bool = False) -> None:
+  def _save(self, now: bool = False, waiting: bool = False) -> None:
     extra = {} if self.member is None else {"population": {
       "hyperparameters": dict(self.member.hyperparameters), "decisions": self.member.decisions}}
     self._duties.save(
-      self.learner.state, self.step, self.trained_seconds, now=now, extra=extra)
+      self.learner.state, self.step, self.trained_seconds, now=now, waiting=waiting, extra=extra)
 
   def count_decision(self) -> None:
     """Counts a decision of the population; the results show the values until then."""
@@ -194,10 +194,12 @@ class PlayerLearner:
     """Reports the steps, publishes the parameters, and carries out the coordinator's orders.
 
     A data server that was restarted has no parameters, and actors give no batches without them.
+    A checkpoint is saved if it is due: the learner may wait for batches until its deadline.
     Each order is carried out completely before it is completed: after a kill it is done again.
     """
     client.set_steps(self.name, self.policy_steps)
     self._duties.publish(self.learner.state, self.step)
+    self._save(waiting=True)
     for order in client.orders(self.name):
       run, name = RunCopy(self._process.run_dir, client), run_files.snapshot_name(order.snapshot)
       if not run.fetch(name) and not (run.run_dir / name).exists():

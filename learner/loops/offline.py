@@ -43,7 +43,7 @@ def learn(agent: LearningAgent, options: OfflineOptions, run_dir: pathlib.Path,
   """
   learner = OfflineLearner(agent, options, run_dir, data)
   stop = stopping.stop_event()
-  with MetricsLog(run_dir, origin, learner.step, options.imitation.steps_per_update,
+  with MetricsLog(run_dir, origin, learner.step, options.imitation.batch_size * data.unroll_length,
                   options.imitation.log_interval_s, PREFIX, options.imitation.wandb) as log, \
       offline_data.batches(data, options, learner.position) as source, \
       prefetch.prefetch(source, learner.place, timeout=options.imitation.timeout_s) as found:

@@ -65,11 +65,25 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
   (stopping.end_at_once if jax.process_count() == 1 else stopping.stop_event)()
   saved = _make_checkpoints(agent, options, process)
   learner = reinforcement_setup.make_learner(agent, options, process.run_dir, saved)
-  state, step = learner.state, int(update.unreplicate(learner.state.step))
+  step, vote = int(update.unreplicate(learner.state.step)), learner.update.make_vote()
+  if vote(_share(options, learner.trained_seconds, step))() >= 1.0:
+    return True  # resumed after its end: evaluation needs no batch
   duties = chief.ChiefDuties(options, process, saved)
-  duties.publish(state, step)
+  duties.publish(learner.state, step)
   _compile(learner, agent, options, duties)
-  stop = stopping.stop_event()
+  return _train(learner, step, agent, options, process, duties, vote)
+
+
+def _share(options: ReinforcementOptions, trained_seconds: float, step: int) -> float:
+  """Returns the share of the training that is over."""
+  return max(trained_seconds / options.seconds, step / (options.updates or math.inf))
+
+
+def _train(learner: reinforcement_setup.Learner, step: int, agent: LearningAgent,
+           options: ReinforcementOptions, process: LearnerProcess, duties: chief.ChiefDuties,
+           vote: Callable[[float], Callable[[], float]]) -> bool:
+  """Trains a compiled learner from an update; see `learn`. `vote` is that of all hosts."""
+  stop, state = stopping.stop_event(), learner.state
   watch = reinforcement_setup.make_guard(agent, options, process.run_dir)
   begun: float | None = None  # time of the first update: training time counts from it
 
@@ -77,35 +91,36 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
     return learner.trained_seconds + (time.time() - begun if begun else 0.0)
 
   def done() -> float:
-    by_updates = step / (options.updates or math.inf)
-    return 1.0 if stop.is_set() else max(trained() / options.seconds, by_updates)
+    return 1.0 if stop.is_set() else _share(options, trained(), step)
 
-  def publish() -> None:  # also while no batch comes: a restarted data server has no parameters
+  def save(now: bool = False, waiting: bool = False) -> None:
+    duties.save(state, step, trained(), now=now, waiting=waiting, extra={"stage": learner.stage})
+
+  def idle() -> None:  # while no batch comes: a restarted data server has no parameters
     duties.publish(state, step)
+    save(waiting=True)
 
-  def save(now: bool = False) -> None:
-    duties.save(state, step, trained(), now=now, extra={"stage": learner.stage})
-
-  with contextlib.suppress(transport.StoppedError), \
-      _open_batches(agent, options, process, learner.update.place, stop, publish) as batches:
-    left = max(0, options.updates - step) if options.updates else None
-    for batch, share in hosts.agreed(
-        itertools.islice(batches, left), done, learner.update.make_vote()):
-      if (stage := reinforcement_setup.stage_at(options, share)) > learner.stage:
-        learner = reinforcement_setup.begin_stage(learner, state, stage, agent, process.run_dir)
-        save(now=True)
-      rate = reinforcement_setup.learning_rate(options, share)
-      state = train_state.with_learning_rate(state, rate)
-      state, values = learner.update(state, batch, learner.teacher, learner.factors)
-      watch.check(values, batch)
-      step += 1
-      begun = begun or time.time()
-      if duties.log(step, {**values, "learning_rate": rate}, batches.waiting()):
-        duties.report_training(step, trained())
-      publish()
-      save()
-    watch.finish()
+  try:
+    with _open_batches(agent, options, process, learner.update.place, stop, idle) as batches:
+      left = options.updates - step if options.updates else None
+      for batch, share in hosts.agreed(itertools.islice(batches, left), done, vote):
+        if (stage := reinforcement_setup.stage_at(options, share)) > learner.stage:
+          learner = reinforcement_setup.begin_stage(learner, state, stage, agent, process.run_dir)
+          save(now=True)
+        rate = reinforcement_setup.learning_rate(options, share)
+        state = train_state.with_learning_rate(state, rate)
+        state, values = learner.update(state, batch, learner.teacher, learner.factors)
+        watch.check(values, batch)
+        step += 1
+        begun = begun or time.time()
+        if duties.log(step, {**values, "learning_rate": rate}, batches.waiting()):
+          duties.report_training(step, trained())
+        duties.publish(state, step)
+        save()
+      watch.finish()
+  except transport.StoppedError:  # before the first batch: the other hosts wait for this vote
+    vote(1.0)()
   save(now=True)
   duties.close()
   logging.info("stopped update=%d", step)
-  return learner.update.make_vote()(float(stop.is_set()))() < 1.0
+  return vote(float(stop.is_set()))() < 1.0

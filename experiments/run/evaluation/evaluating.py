@@ -14,7 +14,6 @@ from starleague.actor.loops.engines import MakeEvaluation
 from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import progress, results
-from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.config.errors import check_known
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
@@ -131,7 +130,7 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
   for number, (agent, saved) in enumerate(
       [(agent, saved_agents.find(parts, run_dir, agent)) for agent in agents]):
     kind, detail = _NAMES.get(agent, (agent, agent))
-    params = checkpoints.load_params(saved.path, parts.config)
+    params, update = saved_agents.read(parts, saved)
     own = races if saved.race is None or races[0] >= 0 else (saved.race, races[1])
     if own not in plays:
       plays[own] = make_evaluation(parts, opponents, games, seed, own)
@@ -139,10 +138,10 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
     report(0)
     games_of = plays[own](params, report)
     whole = kind if races == DRAWN else _kind_of(kind, own)
-    yield Evaluated(whole, saved.update, evaluation.count_by_name(games_of, parts.opponents))
+    yield Evaluated(whole, update, evaluation.count_by_name(games_of, parts.opponents))
     for pair, found in evaluation.match_ups(games_of).items() if each_match_up else ():
       if pair != own:
-        yield Evaluated(_kind_of(kind, pair), saved.update,
+        yield Evaluated(_kind_of(kind, pair), update,
                         evaluation.count_by_name(found, parts.opponents))
 
 

@@ -10,10 +10,13 @@ Another package registers a game as an entry point of the group `starleague.game
 import functools
 from collections.abc import Sequence
 from importlib import metadata
+from typing import Any
 
+import jax
 import ml_collections
 
 from starleague.actor.parts import Parts
+from starleague.agent import baselines, types
 from starleague.agent import config as agent_config
 from starleague.experiments.run.config.errors import SettingsError, check_known
 from starleague.experiments.run.games import sc2, skirmish
@@ -86,7 +89,7 @@ def agent_of(config: ml_collections.ConfigDict) -> agent_config.AgentConfig:
 
 def make_parts(config: ml_collections.ConfigDict) -> Parts:
   """Returns the agent of a run and the games that it plays."""
-  return game_of(config).make_parts(config, agent_of(config))
+  return _make_parts(config, agent_of(config))
 
 
 def make_playing_parts(config: ml_collections.ConfigDict, opponents: Sequence[str] = (),
@@ -107,5 +110,19 @@ def make_playing_parts(config: ml_collections.ConfigDict, opponents: Sequence[st
     check_known("--opponents", opponents, known)
     config = config.copy_and_resolve_references()
     config.environment.opponents = ",".join(opponents)
-  return game.make_parts(config, agent_config.tempered(
+  return _make_parts(config, agent_config.tempered(
     agent_of(config), config.evaluation.temperature))
+
+
+def _make_parts(config: ml_collections.ConfigDict, agent: agent_config.AgentConfig) -> Parts:
+  """Returns the parts of an agent, whose values observe what they observed in training."""
+  parts = game_of(config).make_parts(config, agent)
+  if config.learner.opponent_values:
+    return parts
+  values = parts.policy.values
+
+  def own_values(params: Any, state: types.CoreState, observation: types.Observation,
+                 privileged: types.Privileged) -> jax.Array:
+    return values(params, state, observation, baselines.hide_opponent(privileged))
+
+  return parts._replace(policy=parts.policy._replace(values=own_values))

@@ -74,7 +74,6 @@ class Saved(NamedTuple):
   """Weights of a run."""
 
   path: pathlib.Path
-  update: int  # updates of reinforcement learning behind them
   race: int | None  # of a player of a league, an index of types.RACES; None: any
 
 
@@ -100,7 +99,16 @@ def find(parts: Parts, run_dir: pathlib.Path, agent: str) -> Saved:
   steps = checkpoints.Checkpoints(path, parts.config).steps() if learnt else []
   if learnt and not steps and not (path / MANIFEST).exists():
     raise UserError(f"{run_dir} has no checkpoint yet: expected one in {path}")
-  return Saved(path, steps[-1] if steps else 0, None if name is None else race_of(name))
+  return Saved(path, None if name is None else race_of(name))
+
+
+def read(parts: Parts, saved: Saved) -> tuple[Any, int]:
+  """Returns weights, the newest intact ones, and the updates of reinforcement learning behind them.
+
+  Raises CheckpointDamagedError or CheckpointMismatchError: they cannot be used.
+  """
+  params, step = checkpoints.load_params_and_step(saved.path, parts.config)
+  return params, step if saved.path.name == run_files.CHECKPOINTS else 0
 
 
 def load(parts: Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:
@@ -115,8 +123,7 @@ def load(parts: Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:
     UserError: the run has no such weights.
     CheckpointDamagedError, CheckpointMismatchError: they cannot be used.
   """
-  found = find(parts, run_dir, agent)
-  return checkpoints.load_params(found.path, parts.config), found.update
+  return read(parts, find(parts, run_dir, agent))
 
 
 def load_imitator(parts: Parts, config: ml_collections.ConfigDict) -> Any:

@@ -17,7 +17,7 @@ import os
 import pathlib
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from starleague.common import disk
@@ -32,7 +32,7 @@ class State(enum.StrEnum):
 
   WAITING = "waiting"  # not started yet, or dead with a restart pending
   RUNNING = "running"
-  FINISHED = "finished"  # exited with status 0
+  FINISHED = "finished"  # exited with status 0, and may end before the run
   FAILED = "failed"  # died with no restart left
   STOPPED = "stopped"  # ended by `stop`
 
@@ -64,6 +64,7 @@ class Runner:
       processes: Sequence[Process],
       *,
       place: Place | None = None,
+      until: Collection[str] | None = None,
       backoff_seconds: float = 1.0,
       max_backoff_seconds: float = 30.0,
       recovery_seconds: float = 300.0,
@@ -76,6 +77,8 @@ class Runner:
       processes: the programs, started in this order and ended in the opposite one. A process is
         started when the addresses of its peers are known.
       place: where programs are started; None: on this machine.
+      until: names of the processes that finish with status 0. Any end of another one is a death.
+        None: each process may finish.
       backoff_seconds: wait before the first restart; doubles with each further death in a row.
       max_backoff_seconds: the longest wait.
       recovery_seconds: a process that ran for longer has recovered: its deaths in a row, and with
@@ -85,7 +88,8 @@ class Runner:
       clock: seconds, monotonic.
     """
     _check(processes)
-    self._children = [_Child(process) for process in processes]
+    self._children = [_Child(process, until is None or process.name in until)
+                      for process in processes]
     self._deaths: list[Death] = []
     self._place = place or ThisMachine()
     self._backoff = backoff_seconds
@@ -253,8 +257,8 @@ def run_to_end(process: Process, show: Callable[[], object], deadline_seconds: f
 class _Child:
   """One process, its state and its restarts."""
 
-  def __init__(self, process: Process):
-    self.process = process
+  def __init__(self, process: Process, finishes: bool):
+    self.process, self._finishes = process, finishes
     self.program: Program | None = None  # the newest, which may have ended
     self.state = State.WAITING
     self.status = 0
@@ -285,7 +289,8 @@ class _Child:
   def reap(self) -> bool:
     """Updates the state of an ended process.
 
-    It is FINISHED after status 0, FAILED where a restart would meet the same error, else WAITING.
+    It is FINISHED after status 0 if it may finish, FAILED where a restart would meet the same
+    error, else WAITING.
 
     Returns:
       Whether it has died.
@@ -296,8 +301,9 @@ class _Child:
     if status is None:
       return False
     self.status = status
-    self.state = {0: State.FINISHED, FINAL_STATUS: State.FAILED}.get(status, State.WAITING)
-    return status != 0
+    ends = {FINAL_STATUS: State.FAILED} | ({0: State.FINISHED} if self._finishes else {})
+    self.state = ends.get(status, State.WAITING)
+    return self.state is not State.FINISHED
 
   def end(self) -> None:
     """Kills the program if it still runs; the process then waits for a restart."""

@@ -23,9 +23,10 @@ POLL_S = 0.1
 DISPLAY_INTERVAL_S = 1.0
 # The longest time that a process may take to end: the learner saves a checkpoint.
 DEADLINE_S = 60.0
+_STAGE_LIMITS = ("seconds", "learner.updates")  # which the stages divide
 # Keys that may change when a run is resumed, beside those of the group `cluster`.
 _CHANGEABLE = (
-  "seconds", "league.seconds", "league.main_updates", "learner.updates", *imitation_checks.LIMITS,
+  *_STAGE_LIMITS, "league.seconds", "league.main_updates", *imitation_checks.LIMITS,
   "evaluation.games", "evaluation.temperature", "learner.wandb", "offline.updates")
 
 
@@ -100,7 +101,8 @@ def check_resumed(config: ml_collections.ConfigDict, run_dir: pathlib.Path, leag
   Raises:
     SettingsError: the run was started with another config, of which only durations and places may
       change, or it is a league and should not be, or the other way round. Limits of a phase of
-      imitation have changed, and a later phase has begun.
+      imitation have changed, and a later phase has begun; or the limits of stages of reinforcement
+      learning, of which the first is over.
     CheckpointMismatchError: the checkpoints of imitation have another schema.
   """
   if (run_dir / (run_files.CHECKPOINTS if league else run_files.LEARNERS)).exists():
@@ -118,6 +120,13 @@ def check_resumed(config: ml_collections.ConfigDict, run_dir: pathlib.Path, leag
       f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
       f"with the settings in {run_dir / run_files.CONFIG}, or choose another {other}.")
   imitation_checks.check_limits(stored, config, run_dir, other)
+  if (run_dir / run_files.STAGES).exists():  # the stages would begin and end at other updates
+    for key, found, expected in settings.differences(stored, config):
+      if key in _STAGE_LIMITS:
+        raise settings.SettingsError(
+          f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}, but the "
+          f"first of its {stored.learner.stages} stages is over: keep {found!r}, or choose another "
+          f"{other}.")
 
 
 class Watch:
@@ -175,6 +184,8 @@ class Watch:
 def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> None:
   """Runs processes until those that end a graph have finished, then ends the others.
 
+  The others are restarted also after status 0, with which some end at SIGTERM.
+
   Args:
     running: the processes.
     watch: called again and again.
@@ -184,8 +195,8 @@ def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> No
     ProcessFailed: one died with no restart left.
     KeyboardInterrupt: Ctrl-C or SIGTERM, after all processes have ended.
   """
-  with process_runner.Runner(running.processes, place=place, backoff_seconds=0.25,
-                             deadline_seconds=DEADLINE_S) as runner:
+  with process_runner.Runner(running.processes, place=place, until=running.until,
+                             backoff_seconds=0.25, deadline_seconds=DEADLINE_S) as runner:
     states = runner.poll()
     while any(states[name] is not process_runner.State.FINISHED for name in running.until):
       watch({name: str(state) for name, state in states.items()})

@@ -46,6 +46,23 @@ def test_a_resumed_run_saves_after_the_interval(tmp_path, now):
   assert saves(tmp_path, now, [7], [20.0, 79.0, 80.0]) == [10]
 
 
+def test_a_learner_that_waits_saves_its_newest_update_once(tmp_path, now):
+  """Nothing is saved before its first update, and an update after the interval only."""
+  saved = []
+  duties = chief.ChiefDuties(
+    reinforcement_options(checkpoint_interval_s=60.0), LearnerProcess(tmp_path, "localhost:1", 0.0),
+    SimpleNamespace(steps=lambda: list(saved), save=lambda step, state, extra: saved.append(step)))
+  start = now[0]
+  for seconds, step, waiting, expected in (
+      (0.0, 0, True, []), (90.0, 0, True, []), (100.0, 1, False, [1]), (120.0, 2, False, [1]),
+      (150.0, 2, True, [1]), (160.0, 2, True, [1, 2]), (300.0, 2, True, [1, 2])):
+    now[0] = start + seconds
+    duties.save("state", step, seconds, waiting=waiting)
+    assert saved == expected
+  duties.save("state", 2, 300.0, now=True)
+  assert saved == [1, 2, 2]
+
+
 def test_parameters_are_published_whatever_the_interval(tmp_path, now, monkeypatch):
   published = []
   monkeypatch.setattr(chief.parameters, "ParameterPublisher", lambda *arguments, **options:

@@ -140,11 +140,12 @@ def test_a_player_without_batches_publishes_its_parameters_again():
   calls = []
   player = SimpleNamespace(
     name="main", policy_steps=64, step=2, learner=SimpleNamespace(state="state"),
+    _save=lambda waiting: calls.append(("save", waiting)),
     _duties=SimpleNamespace(publish=lambda state, step: calls.append((state, step))))
   client = SimpleNamespace(set_steps=lambda name, steps: calls.append((name, steps)),
                            orders=lambda name: [])
   league.PlayerLearner.execute_orders(player, client)
-  assert calls == [("main", 64), ("state", 2)]
+  assert calls == [("main", 64), ("state", 2), ("save", True)]  # if it is due
 
 
 def test_a_reset_policy_is_published_before_its_order_is_completed(tmp_path, monkeypatch):
@@ -156,7 +157,7 @@ def test_a_reset_policy_is_published_before_its_order_is_completed(tmp_path, mon
   player._process = SimpleNamespace(run_dir=tmp_path)
   player.learner = SimpleNamespace(state="former")
   player._apply = lambda: None
-  player._save = lambda now: log.append(("save", now))
+  player._save = lambda now=False, waiting=False: log.append(("save", now))
   player._duties = SimpleNamespace(
     publish=lambda state, step: None,
     publish_now=lambda state, step, stop: log.append(("publish", state, step, stop)))
@@ -168,7 +169,7 @@ def test_a_reset_policy_is_published_before_its_order_is_completed(tmp_path, mon
     set_steps=lambda name, steps: None, complete=lambda order: log.append(("complete", order)),
     orders=lambda name: [SimpleNamespace(id=4, snapshot="main-0001", reset=True)])
   player.execute_orders(client)
-  assert log == [("send", run_files.snapshot_name("main-0001")), ("save", True),
+  assert log == [("save", False), ("send", run_files.snapshot_name("main-0001")), ("save", True),
                  ("publish", "reset", 9, "stop"), ("complete", 4)]
 
 
@@ -289,7 +290,7 @@ class Duties:
   def __init__(self):
     self.saved, self.published = [], []
 
-  def save(self, state, step, trained, now=False, extra=None):
+  def save(self, state, step, trained, now=False, waiting=False, extra=None):
     self.saved.append((state, step, now, extra))
 
   def publish_now(self, state, step, stop):

@@ -78,7 +78,7 @@ def test_a_checkpoint_names_its_dataset(options, monkeypatch):
 @pytest.fixture
 def learning(options, monkeypatch, tmp_path):
   """The loop with a learner that takes 10 s for an update."""
-  now, events, stop = [1000.0], [], threading.Event()
+  now, events, stop, logged = [1000.0], [], threading.Event(), []
 
   class Learner:
     step, position = 1, Position(batch=1)
@@ -111,6 +111,7 @@ def learning(options, monkeypatch, tmp_path):
 
   @contextlib.contextmanager
   def log(*arguments):
+    logged[:] = arguments
     yield lambda step, values, waiting, last: False
 
   monkeypatch.setattr(time, "time", lambda: now[0])
@@ -123,15 +124,23 @@ def learning(options, monkeypatch, tmp_path):
     check=lambda values, chunks: None, finish=lambda: events.append("finish")))
 
   def learn():
-    return offline.learn(None, options, tmp_path, None, 0.0, lambda step: None)
+    data = SimpleNamespace(unroll_length=5)
+    return offline.learn(None, options, tmp_path, data, 0.0, lambda step: None)
 
-  return SimpleNamespace(learn=learn, events=events, stop=stop)
+  return SimpleNamespace(learn=learn, events=events, stop=stop, logged=logged)
 
 
 def test_a_resumed_run_learns_the_updates_that_are_left_and_saves(learning):
   assert learning.learn()
   # From update 1 to 4; a checkpoint after 20 s, and one at the end.
   assert learning.events == [2, 3, "save 3", 4, "finish", "save 4"]
+
+
+def test_steps_are_counted_with_the_length_of_the_datas_chunks(learning, options):
+  """A recording may have other chunks than imitation."""
+  learning.learn()
+  assert options.imitation.unroll_length != 5
+  assert learning.logged[2:4] == [1, options.imitation.batch_size * 5]
 
 
 def test_a_run_resumed_with_fewer_updates_than_it_has_is_over(learning, monkeypatch):

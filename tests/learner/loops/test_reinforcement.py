@@ -13,6 +13,8 @@ from starleague.learner.loops.options import LearnerProcess, LearningAgent
 from starleague.learner.prefetch import Waiting
 from tests.learner.loops.options import reinforcement_options
 
+CHIEF_DUTIES = reinforcement.chief.ChiefDuties  # the fixture replaces it
+
 
 class Batches(list):
   """Batches that arrive without a wait."""
@@ -33,7 +35,7 @@ def calls(monkeypatch):
     place = None
 
     def make_vote(self):
-      return lambda share: lambda: share
+      return lambda share: lambda: calls.append(("vote", float(share))) or share
 
     def __call__(self, state, batch, teacher, factors):
       calls.append(("update", batch, teacher, factors))
@@ -44,8 +46,9 @@ def calls(monkeypatch):
     Update(), SimpleNamespace(step=np.int32(3)), "teacher", 0.0)
   duties = SimpleNamespace(
     publish=lambda state, step: calls.append(("publish", int(state.step), int(step))),
-    report_setup=called("setup"), save=lambda state, step, trained, now, extra: calls.append(
-      ("save", int(state.step), int(step), now, *extra.values())),
+    report_setup=called("setup"),
+    save=lambda state, step, trained, now, waiting, extra: calls.append(
+      ("idle" if waiting else "save", int(state.step), int(step), now, *extra.values())),
     log=lambda step, values, waiting: calls.append(("log", int(step), values)) or True,
     report_training=lambda step, trained: calls.append(("report", int(step))),
     close=called("close"))
@@ -104,15 +107,15 @@ def test_learning_ends_at_the_updates_of_the_run_and_is_saved(tmp_path, monkeypa
   assert named(calls, "save") == [
     ("save", 4, 4, False, 0), ("save", 5, 5, False, 0), ("save", 5, 5, True, 0)]
   assert named(calls, "report") == [("report", 4), ("report", 5)]
-  assert [name for name, *_ in calls[-2:]] == ["save", "close"]
-  assert ("data closed",) in calls[:-2]
+  assert [name for name, *_ in calls[-3:]] == ["save", "close", "vote"]
+  assert ("data closed",) in calls[:-3]
 
 
 def test_parameters_are_published_before_the_update_is_compiled(tmp_path, monkeypatch, calls):
   """Actors compile and play meanwhile."""
   learn(tmp_path, monkeypatch, range(1), updates=4)
   begin = [call[0] for call in calls]
-  assert begin[:2] == ["end at once", "publish"]
+  assert begin[:3] == ["end at once", "vote", "publish"]
   assert begin.index("publish") < begin.index("compile") < begin.index("update")
   assert [call[1] for call in named(calls, "setup")] == [
     "compiling the update", "waiting for trajectories"]
@@ -143,7 +146,7 @@ def test_a_stopped_learner_saves_without_an_update(tmp_path, monkeypatch, calls)
   assert learn(tmp_path, monkeypatch, range(10), stopped=True) is False
   assert named(calls, "update") == []
   assert named(calls, "save") == [("save", 3, 3, True, 0)]
-  assert calls[-1] == ("close",)
+  assert calls[-2:] == [("close",), ("vote", 1.0)]
 
 
 def test_learning_ends_when_the_data_do(tmp_path, monkeypatch, calls):
@@ -161,6 +164,80 @@ def test_a_learner_that_waits_publishes_its_parameters_again(tmp_path, monkeypat
   assert named(calls, "publish", "update") == [
     ("publish", 3, 3), ("publish", 3, 3), ("publish", 3, 3), ("update", 0, "teacher", ()),
     ("publish", 4, 4), ("update", 1, "teacher", ()), ("publish", 5, 5)]
+
+
+def test_a_learner_that_waits_saves_what_is_due(tmp_path, monkeypatch, calls):
+  """The server is killed after two updates: each wait of 40 s may be the last one.
+
+  Checkpoints are due after 60 s, counted from the first update.
+  """
+  now, saved = [1e9], []
+  monkeypatch.setattr(reinforcement.time, "time", lambda: now[0])
+  monkeypatch.setattr(reinforcement.chief.parameters, "ParameterPublisher",
+                      lambda *_, **options: SimpleNamespace(close=lambda: None))
+  duties = CHIEF_DUTIES(
+    reinforcement_options(checkpoint_interval_s=60.0), LearnerProcess(tmp_path, "", 0.0),
+    SimpleNamespace(steps=lambda: [3], save=lambda step, state, extra: saved.append(
+      (int(step), int(state.step), now[0] - 1e9, extra["trained_seconds"]))))
+  for name in ("publish", "report_setup", "log", "report_training"):
+    setattr(duties, name, lambda *_: None)
+  monkeypatch.setattr(reinforcement.chief, "ChiefDuties", lambda *_: duties)
+
+  class Ended(Batches):
+    def __init__(self, batches, idle):
+      super().__init__(batches)
+      self._idle = idle
+
+    def __iter__(self):
+      self._idle()  # before the first update: nothing is new
+      yield from super().__iter__()
+      for _ in range(3):
+        now[0] += 40.0
+        self._idle()
+      raise TimeoutError("no batch")
+
+  with pytest.raises(TimeoutError, match="no batch"):
+    learn(tmp_path, monkeypatch, range(3), made=Ended)
+  assert len(named(calls, "update")) == 2  # the third one is never begun
+  assert saved == [(5, 5, 80.0, 80.0)]
+
+
+@pytest.mark.parametrize("options, trained", [({"updates": 3}, 0.0), ({"updates": 2}, 0.0),
+                                              ({}, 1e6)])
+def test_a_run_that_is_over_needs_no_batch(tmp_path, monkeypatch, calls, options, trained):
+  """It is resumed at update 3 for its evaluation, perhaps without actors."""
+  setup = reinforcement.reinforcement_setup
+  learner = setup.make_learner()._replace(trained_seconds=trained)
+  monkeypatch.setattr(setup, "make_learner", lambda *_: learner)
+  assert learn(tmp_path, monkeypatch, None, made=None, **options) is True
+  assert [name for name, *_ in calls] == ["end at once", "vote"]
+
+
+@pytest.mark.parametrize("stopped, answers, votes", [
+  (True, True, [0.0, 1.0, 1.0]), (True, False, [0.0, 1.0, 1.0]), (False, True, [0.0, 0.0, 0.0])])
+def test_hosts_vote_equally_often_when_one_is_stopped(
+    tmp_path, monkeypatch, calls, stopped, answers, votes):
+  """Before the update is compiled, on the first batch, and on the end.
+
+  The data server of the stopped host may not have answered yet. The last case is the other host.
+  """
+  def dataset(*_, **options):
+    raise reinforcement.transport.StoppedError
+
+  if not answers:
+    monkeypatch.setattr(reinforcement.sampler, "Dataset", dataset)
+  of_stopped, cast = iter([0.0, 1.0, 1.0]), []
+
+  def vote(share):
+    cast.append(share)
+    return lambda: max(share, next(of_stopped))
+
+  monkeypatch.setattr(
+    reinforcement.reinforcement_setup.make_learner().update, "make_vote", lambda: vote,
+    raising=False)
+  assert learn(tmp_path, monkeypatch, range(10), stopped=stopped) is False
+  assert cast == votes
+  assert named(calls, "update") == [] and named(calls, "save") == [("save", 3, 3, True, 0)]
 
 
 def test_an_error_of_the_loop_is_not_replaced_by_one_of_the_prefetch(

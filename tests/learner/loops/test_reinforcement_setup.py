@@ -115,7 +115,9 @@ def test_a_reset_keeps_the_value_functions_and_their_warm_up(monkeypatch):
   assert np.all(before.params["head"]["w"] < 0) and after.step == 3
   np.testing.assert_array_equal(after.params["head"]["w"], 0.0)
   np.testing.assert_array_equal(after.params[value]["w"], before.params[value]["w"])
-  moments = jax.tree.leaves(after.opt_state, is_leaf=lambda x: isinstance(x, np.ndarray))
-  assert all(not np.any(x) for x in moments if np.ndim(x) == 1)
+  moments = [[x for x in jax.tree.leaves(found.opt_state) if np.ndim(x) == 2]
+             for found in (before, after)]
+  assert [len(found) for found in moments] == [2, 2]  # Adam's
+  assert all(np.any(x) for x in moments[0]) and not any(np.any(x) for x in moments[1])
   moved, _ = run(learner.state, batch)
   assert np.all(update.unreplicate(moved).params["head"]["w"] < 0)

@@ -93,8 +93,8 @@ def run_dir(tmp_path, monkeypatch):
   """A run that has all its weights; a folder's weights are its path in the run."""
   for name in (run_files.INITIAL, run_files.IMITATED, f"{run_files.CHECKPOINTS}/{0:012d}"):
     (tmp_path / name).mkdir(parents=True)
-  monkeypatch.setattr(evaluating.checkpoints, "load_params",
-                      lambda path, config: str(path.relative_to(tmp_path)))
+  monkeypatch.setattr(evaluating.saved_agents.checkpoints, "load_params_and_step",
+                      lambda path, config: (str(path.relative_to(tmp_path)), 7))
   return tmp_path
 
 

@@ -4,8 +4,11 @@ import dataclasses
 import types as modules
 from importlib import metadata
 
+import jax
+import numpy as np
 import pytest
 
+from starleague.agent import types
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry, sc2, skirmish
 
@@ -26,6 +29,26 @@ def register(monkeypatch):
 def test_the_games_of_this_package_are_found():
   assert registry.find("skirmish") is skirmish.GAME and registry.find("sc2") is sc2.GAME
   assert registry.make_parts(settings.complete({})).opponents[0] == "passive"
+
+
+@pytest.mark.parametrize("make", [registry.make_parts, registry.make_playing_parts])
+def test_values_observe_what_they_observed_in_training(make):
+  """Actors reward by values, and replays show them. Another opponent may change them."""
+  policies = [make(settings.complete({}, {"learner.opponent_values": seen})).policy
+              for seen in (True, False)]
+  params = jax.jit(policies[0].init)(jax.random.key(0))
+  observation, one = (jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), spec) for spec in (
+    types.observation_spec(96, 1), types.privileged_spec()))
+  other = one._replace(opponent_unit_counts=one.opponent_unit_counts + np.uint8(3))
+  own = one._replace(cumulative_score=one.cumulative_score + 500)
+  with_opponent, without = ([np.asarray(policy.values(
+    params, policy.initial_state(), observation, privileged)) for privileged in (one, other, own)]
+    for policy in policies)
+  assert np.abs(with_opponent[1] - with_opponent[0]).min() > 1e-4
+  np.testing.assert_array_equal(without[1], without[0])
+  for mine in (0, 2):  # equal inputs
+    np.testing.assert_array_equal(without[mine], with_opponent[mine])
+  assert np.abs(without[2] - without[0]).min() > 1e-4
 
 
 def test_a_trained_agent_is_measured_at_a_temperature_of_its_own():

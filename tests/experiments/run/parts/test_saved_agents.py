@@ -69,6 +69,25 @@ def test_the_trained_agent_of_a_run(parts, tmp_path):
   assert saved_agents.load(parts, tmp_path, saved_agents.TRAINED)[1] == 3
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_updates_are_those_behind_the_loaded_weights(parts, tmp_path, damaged):
+  """A damaged checkpoint is skipped."""
+  folder = tmp_path / run_files.CHECKPOINTS
+  for step in (3, 7):
+    save(folder, step, float(step))
+  if damaged:
+    weights = max((folder / f"{7:012d}" / "params").rglob("*"),
+                  key=lambda path: path.stat().st_size * path.is_file())
+    weights.write_bytes(b"x" + weights.read_bytes()[1:])
+  step = 3 if damaged else 7
+  params, updates = saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
+  assert (updates, params["m"]["w"].tolist()) == (step, [step] * 2)
+  found = saved_agents.find(parts, tmp_path, saved_agents.TRAINED)
+  assert saved_agents.read(parts, found)[1] == step
+  save(tmp_path / run_files.IMITATED, 9, 1.0)  # updates of imitation do not count
+  assert saved_agents.load(parts, tmp_path, saved_agents.IMITATOR)[1] == 0
+
+
 def test_an_imitator_is_that_of_a_run_or_the_included_weights(parts, tmp_path):
   def loaded(source, **values):
     return saved_agents.load_imitator(parts, settings.complete(

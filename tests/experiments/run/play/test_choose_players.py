@@ -31,8 +31,8 @@ def test_agent_plays_with_the_runs_newest_weights(tmp_path, monkeypatch):
   with pytest.raises(UserError, match=f"^{run_dir} has no checkpoint yet: expected one in .*ts$"):
     choose_players.choose(("agent", "rusher"), run_dir=run_dir)
   (run_dir / "checkpoints" / f"{1:012d}").mkdir()
-  monkeypatch.setattr(
-    saved_agents.checkpoints, "load_params", lambda path, config: (path, config.name))
+  monkeypatch.setattr(saved_agents.checkpoints, "load_params_and_step",
+                      lambda path, config: ((path, config.name), 1))
   game, (agent, script) = choose_players.choose(("agent", "rusher"), run_dir=run_dir)
   assert game == DEFAULT_GAME_CONFIG
   assert agent.name == "agent mini" and agent.params == (run_dir / "checkpoints", "mini")
@@ -48,7 +48,8 @@ def test_the_agent_of_a_league_is_its_first_main_agent_with_its_race(tmp_path, m
     config, {"league.composition": "zerg:1:0:0,protoss:1:0:0"}), tmp_path)
   for player in ("protoss-main-0", "zerg-main-0"):
     (tmp_path / "learners" / player / "checkpoints" / f"{1:012d}").mkdir(parents=True)
-  monkeypatch.setattr(saved_agents.checkpoints, "load_params", lambda path, config: path)
+  monkeypatch.setattr(
+    saved_agents.checkpoints, "load_params_and_step", lambda path, config: (path, 1))
   _, (agent, _) = choose_players.choose(("agent", "L7"), run_dir=tmp_path)
   assert agent.params == tmp_path / "learners" / "zerg-main-0" / "checkpoints"
   for names, races, expected in (
@@ -89,7 +90,8 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
   settings.save(settings.complete(small.get_config().to_dict(), {"preset": "full"}),
                 tmp_path / "run")
   (tmp_path / "run" / "checkpoints" / f"{1:012d}").mkdir(parents=True)
-  monkeypatch.setattr(saved_agents.checkpoints, "load_params", lambda path, config: None)
+  monkeypatch.setattr(
+    saved_agents.checkpoints, "load_params_and_step", lambda path, config: (None, 1))
   both = ("agent", "pretrained")
   game, players = choose_players.choose(both, run_dir=tmp_path / "run")
   assert game == game_config("default", agent_config.full()) and players[1].params == "full"

@@ -90,6 +90,28 @@ def test_a_restart_can_succeed(tmp_path):
     assert runner.take_deaths() == []
 
 
+def test_a_process_that_the_run_does_not_wait_for_is_restarted_after_status_0(tmp_path):
+  """A stop signal to it alone ends it so; at the end of the run it is stopped."""
+  server = python_process(tmp_path, "server", """
+    import signal, sys, time
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print("up")
+    time.sleep(60)
+  """, restarts=1)
+  learner = python_process(tmp_path, "learner", "")
+  with Runner([server, learner], until=["learner"], backoff_seconds=0.01) as runner:
+    runner.wait(["learner"], timeout_seconds=20)
+    for ups, restarts in ((1, 0), (2, 1)):
+      until(lambda ups=ups: runner.poll() and log_of(server) == "up\n" * ups)
+      assert runner.restarts() == {"server": restarts, "learner": 0}
+      if not restarts:
+        os.kill(runner.pids()["server"], signal.SIGTERM)
+    assert runner.take_deaths() == [("server", "exited with status 0")]
+    assert runner.stop() == {"server": 0}
+    assert runner.states() == {"server": State.STOPPED, "learner": State.FINISHED}
+    assert runner.take_deaths() == []
+
+
 def test_an_error_that_a_restart_would_meet_again_is_final(tmp_path):
   """One line, the last of the log, and no restart."""
   child = python_process(tmp_path, "full", f"""

@@ -11,13 +11,14 @@ from starleague.common import disk, results, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.processes import process_runner, supervision
+from starleague.experiments.run.processes import graph, process_runner, supervision
 from starleague.experiments.run.progress import display
 from starleague.learner import wandb_run
 from starleague.learner.loops import imitation_setup
 from starleague.learner.loops.imitation_setup import Position
 from tests import processes
 from tests.data.games import recorded_games
+from tests.experiments.run.small_programs import python_process
 
 
 def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
@@ -51,6 +52,24 @@ def test_a_resumed_run_may_change_its_evaluation_but_not_its_learning(tmp_path):
   assert settings.load(tmp_path).evaluation.temperature == 0.5
   with pytest.raises(settings.SettingsError, match="was started with learner.learning_rate"):
     supervision.prepare(settings.complete({}, {"learner.learning_rate": 0.5}), tmp_path)
+
+
+def test_the_limits_of_stages_may_change_until_the_first_one_is_over(tmp_path):
+  def prepare(**limits):
+    supervision.prepare(settings.complete({"learner": {"stages": 2}}, limits), tmp_path)
+
+  prepare(seconds=600.0)
+  prepare(seconds=900.0)
+  (tmp_path / run_files.STAGES / "1").mkdir(parents=True)
+  prepare(seconds=900.0)
+  for limits, found in (({"seconds": 2400.0}, "seconds = 900.0, found 2400.0"),
+                        ({"seconds": 900.0, "learner.updates": 9}, "learner.updates = 0, found 9")):
+    with pytest.raises(settings.SettingsError) as error:
+      prepare(**limits)
+    assert str(error.value) == (
+      f"run {str(tmp_path)!r} was started with {found}, but the first of its 2 stages is over: "
+      f"keep {found.split()[2][:-1]}, or choose another --run.")
+  assert settings.load(tmp_path).seconds == 900.0
 
 
 def test_a_package_for_metrics_that_is_not_installed_is_named_before_the_run(
@@ -105,6 +124,26 @@ def test_the_imitators_games_are_labelled_between_two_phases(
     "actor.pseudo_probability": 0.0})
   supervision.imitate(config, tmp_path, 0.0, None)
   assert ran == expected
+
+
+def test_a_run_restarts_all_processes_but_those_that_end_it(tmp_path):
+  """An actor that ends with status 0, as at SIGTERM, is dead; the learner of this status is not."""
+  done = tmp_path / "done"
+  actor = python_process(tmp_path, "actor", f"""
+    import os, time
+    if os.path.exists({str(done)!r}): time.sleep(60)
+    open({str(done)!r}, "w").close()
+  """, restarts=1)
+  learner = python_process(tmp_path, "learner", f"""
+    import os, time
+    while not os.path.exists({str(done)!r}): time.sleep(0.01)
+    time.sleep(1.0)
+  """)
+  printed = io.StringIO()
+  watch = supervision.Watch(tmp_path, 0.0, display.Display(printed))
+  supervision.run_processes(graph.Graph((actor, learner), ("learner",)), watch, None)
+  assert printed.getvalue().splitlines()[0] == (
+    "process=actor exited with status 0; it is started again (deaths so far: 1)")
 
 
 def test_deaths_are_printed_and_counted(tmp_path):

@@ -55,10 +55,10 @@ test-fast: $(VENV)/.stamp  ## the suite without its slow tests
 	$(VENV)/bin/python -m pytest -q -rs -m "not slow" -n $(JOBS) $(SHARE) $(ARGS)
 
 test: $(VENV)/.stamp  ## the suite, slow tests included
-	$(VENV)/bin/python -m pytest -q -rs -m "not nightly" --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
+	$(VENV)/bin/python -m pytest -q -rs -m "not nightly" --durations=40 -n $(JOBS) $(SHARE) $(ARGS)
 
 test-all: $(VENV)/.stamp  ## the suite and the longest runs
-	$(VENV)/bin/python -m pytest -q -rs --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
+	$(VENV)/bin/python -m pytest -q -rs --durations=40 -n $(JOBS) $(SHARE) $(ARGS)
 
 test-newest: $(NEWEST)/.stamp  ## what needs no Reverb, on the newest Python here and the newest JAX
 	@$(NEWEST)/bin/python -c 'import sys, jax, numpy; print("python", sys.version.split()[0], \

@@ -27,7 +27,7 @@ from tests.experiments.runs import (
 )
 
 SETTINGS = ("seconds=12", "demonstrations.players=rusher,builder", "demonstrations.games=16",
-            "demonstrations.labels=4", "imitation.labels_epochs=1", "imitation.labels_seconds=0",
+            "demonstrations.labels=2", "imitation.labels_epochs=1", "imitation.labels_seconds=0",
             *SIZES, "imitation.epochs=1", "imitation.held_out=0.2",
             "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
             "evaluation.games=2", "learner.checkpoint_interval_s=2",

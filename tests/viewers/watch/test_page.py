@@ -76,7 +76,7 @@ def test_page_fits_the_screen_in_a_browser(replay, states, width, tmp_path):
   assert "Train SCV" in text  # the log of actions
 
 
-# Player 0's first slot gets another type at step 5, later elsewhere. Into the title: the deaths that
+# Player 0's first slot gets another type at step 5, then elsewhere. Into the title: the deaths that
 # this adds.
 _MORPH = """<script>
 const waiting = setInterval(() => {

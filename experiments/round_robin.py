@@ -51,16 +51,18 @@ def main() -> None:
   fixtures, outcomes = round_robins.play(games, seed, output / "games.csv", _SECONDS.value)
   seconds = time.perf_counter() - begin
   tables = {"All": standings.standing(names, fixtures, outcomes, seed)}
-  parts = {"All": (fixtures, outcomes)}
+  openings = {"All": standings.opening_line(names, fixtures, outcomes)}
   for pair in tournament.race_pairs(tier, mirrors=not _CROSS.value):
     of_races = (fixtures.races == pair).all(axis=1)
     if of_races.any():
       title = standings.race_title(pair)
       tables[title] = standings.of_races(names, fixtures, outcomes, seed, pair)
-      parts[title] = standings.select(fixtures, of_races), standings.select(outcomes, of_races)
-  for title, (played, found) in parts.items():
-    print("\n".join([*standings.lines(title, tables[title]), "",
-                     standings.opening_line(names, played, found)]), end="\n\n")
+      if not _CROSS.value:  # else a player has one race in its row and the other in its column
+        openings[title] = standings.opening_line(
+          names, standings.select(fixtures, of_races), standings.select(outcomes, of_races))
+  for title, table in tables.items():
+    print("\n".join([*standings.lines(title, table), "", openings.get(title, "")]).rstrip(),
+          end="\n\n")
   if _CROSS.value:
     print("\n".join(standings.race_lines(fixtures, outcomes)), end="\n\n")
   print(f"games={len(outcomes.winner)} of={len(games.fixtures.map_index)} "

@@ -33,6 +33,18 @@ def test_tables_are_printed_and_written(tmp_path, monkeypatch, capsys):
     tmp_path / "tables" / "games.csv").read_text().splitlines()
 
 
+def test_tables_of_two_races_have_neither_ratings_nor_openings(tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(tournament, "play", first_player_wins)
+  assert launch(round_robin, "--entrants", "L0,L1", "--cross", "--games_a_kind", "1",
+                "--tables_folder", tmp_path) is None
+  output = capsys.readouterr().out
+  assert output.count("Entropy of") == 1 and output.count("| Elo |") == 1  # those of all games
+  assert output.count(" against ") == 6 + 3  # tables, and lines of races
+  rows = list(csv.DictReader((tmp_path / "round_robin.csv").open()))
+  for races in ("Terran against Zerg", "Zerg against Terran"):  # L0 wins, whatever its race
+    assert {"races": races, "row": "L0", "column": "L1", "games": "6", "points": "6"} in rows
+
+
 def test_a_folder_with_the_games_of_another_tournament_is_refused(tmp_path, monkeypatch):
   monkeypatch.setattr(tournament, "play", first_player_wins)
   words = "--entrants", "L0,L1", "--games_a_kind", "1", "--tables_folder", tmp_path

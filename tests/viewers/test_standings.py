@@ -46,7 +46,7 @@ def test_ladder_has_no_cycle_and_rising_ratings(fixtures):
 
 
 def test_tables_of_two_races_have_no_ratings():
-  """Terran always wins, whoever plays it: nobody is stronger."""
+  """Terran wins every game, so no player is stronger."""
   fixtures = tournament.round_robin(3, [(TERRAN, ZERG), (ZERG, TERRAN)], range(3), 2)
   outcomes = tournament.nothing_played(fixtures)._replace(
     winner=(fixtures.races[:, 0] == ZERG).astype(np.int32))

@@ -168,22 +168,22 @@ document.title = "found=" + JSON.stringify([
 </script></body>"""
 
 
-def first_frame(begun, script):
-  """Returns the page with a script that takes the game's first frame as FRAME."""
+def found_by(script, begun, folder):
+  """Returns what a script, which takes the game's first frame as FRAME, writes into the title."""
   frame = view.page_frame(RULES, begun[1]) | {
     "index": 0, "over": None, "paused": False, "speed": 1, "message": ""}
   page = server.render_page(view.page_setup(RULES, begun[1], ("me", "L5")))
-  return page.replace("</body>", script.replace("FRAME", json.dumps(frame)))
+  path = folder / "page.html"
+  path.write_text(page.replace("</body>", script.replace("FRAME", json.dumps(frame))))
+  dom = dump(path.as_uri(), folder / "profile")
+  return json.loads(re.search(r"<title>found=(.*?)</title>", dom)[1])
 
 
 @pytest.mark.slow
 @needs_browser
 def test_the_dead_leave_their_control_groups(begun, tmp_path):
   """The tag of a dead unit may be that of a new one."""
-  path = tmp_path / "page.html"
-  path.write_text(first_frame(begun, _GROUPS))
-  dom = dump(path.as_uri(), tmp_path / "profile")
-  assert json.loads(re.search(r"<title>found=(.*?)</title>", dom)[1]) == [[0, 1, 2], [2], [2]]
+  assert found_by(_GROUPS, begun, tmp_path) == [[0, 1, 2], [2], [2]]
 
 
 # Presses a key at a speed; into the title: the speeds that the page asks for.
@@ -202,10 +202,7 @@ document.title = "found=" + JSON.stringify(sent);
 @pytest.mark.slow
 @needs_browser
 def test_keys_go_to_the_next_speed_also_from_one_without_a_button(begun, tmp_path):
-  path = tmp_path / "page.html"
-  path.write_text(first_frame(begun, _SPEEDS))
-  dom = dump(path.as_uri(), tmp_path / "profile")
-  assert json.loads(re.search(r"<title>found=(.*?)</title>", dom)[1]) == [4, 4, 0.5]
+  assert found_by(_SPEEDS, begun, tmp_path) == [4, 4, 0.5]
 
 
 def test_page_has_a_route_for_fingers(begun):

@@ -81,6 +81,10 @@ class GameProcesses:
       if playing.request is None:
         self._give(playing)
 
+  def busy(self) -> bool:
+    """Returns whether a game is under way."""
+    return any(playing.request is not None for playing in self._playing)
+
   def poll(self) -> list[Finished]:
     """Returns the games that have ended since the last call, and starts others in their place.
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
+from absl import logging
 
 from starleague.actor import behaviour, rewards
 from starleague.actor.inference import Client, Header
@@ -49,7 +50,7 @@ class GameRequest(NamedTuple):
   z_rows: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
   # Of each player: whether the parts of z are active, PSEUDO_REWARDS.
   active: tuple[tuple[bool, ...], tuple[bool, ...]] = (_INACTIVE, _INACTIVE)
-  replay: str = ""  # path of the replay to write at the end; empty: none
+  replay: str = ""  # path of the replay to write at the end, if that is possible; empty: none
 
 
 class Report(NamedTuple):
@@ -226,7 +227,8 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str,
           conditioning: GameConditioning, config: AgentConfig, deadline_s: float = 60.0) -> None:
   """Plays the games that come through a connection until it ends: the main loop of a process.
 
-  A game that fails is void, and everything that belongs to it is ended before the next one.
+  A game that fails is void, and everything that belongs to it is ended before the next one. A game
+  whose replay cannot be written has its result, and the log the reason.
 
   Args:
     connection: requests come and reports go as JSON.
@@ -247,7 +249,7 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str,
             Client(address, config, len(agents_of(request)), deadline_s)) as client:
           report = play(host, client, request, conditioning, config)
         if request.replay:
-          host.save_replay(pathlib.Path(request.replay))
+          _save_replay(host, pathlib.Path(request.replay))
       except UserError as error:
         host.close()
         if isinstance(error, ConnectionError):  # the service has ended
@@ -259,6 +261,16 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str,
     pass  # the actor has ended
   finally:
     host.close()
+
+
+def _save_replay(host: Host, path: pathlib.Path) -> None:
+  """Writes a replay; a game whose replay cannot be written keeps its result."""
+  try:
+    host.save_replay(path)
+  except (UserError, OSError) as error:
+    logging.warning("replay_not_saved path=%s reason=%r", path, " ".join(str(error).split()))
+    if isinstance(error, UserError):  # the game's: its processes may hang
+      host.close()
 
 
 def encode(message: GameRequest | Report) -> bytes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from starleague import league
 from starleague.actor.game_processes import GamesError
-from starleague.actor.games import GameRequest
+from starleague.actor.games import GameRequest, Report
 from starleague.actor.loops import hosted_games, league_evaluator
 from starleague.actor.parts import Parts
 from starleague.agent import types
@@ -51,26 +51,39 @@ class HostedArena:
     bot = "" if params[1] is not None else players[1].name
     home, away = players[0], players[0 if bot else 1]  # a bot's race is in its name
     races = types.RACES.index(home.race), types.RACES.index(away.race)
+    self._requests.clear()
+    while self._hosting.processes.busy():  # an older game, which its own weights must end
+      self._hosting.run_once()
     for number, found in enumerate(params):
       if found is not None:
         self._hosting.model.set_params(number, found)
 
     def play(game: int, on_step: Callable[[], object]) -> league_evaluator.ArenaGame:
-      request = hosted_games.draw_request(self._parts, self._random, bot, self._conditioning, races)
-      self._requests.append(request._replace(
-        swap_sides=bool(game % 2), players=(0, 1), recorded=(False, False),
-        replay=str(self._replay)))
-      self._hosting.processes.resume()
-      while not (finished := self._hosting.run_once()):
-        on_step()
-      report = finished[0].report
+      request = hosted_games.draw_request(
+        self._parts, self._random, bot, self._conditioning, races)._replace(
+          swap_sides=bool(game % 2), players=(0, 1), recorded=(False, False),
+          replay=str(self._replay))
+      report = self._play(request, on_step)
       if report.result is None:
         raise UserError(report.reason)
       return league_evaluator.ArenaGame(
-        report.result, report.loops, self._save,
+        report.result, report.loops, self._save if self._replay.exists() else None,
         tuple(league.Behaviour(*each) for each in report.behaviours))
 
     return play
+
+  def _play(self, request: GameRequest, on_step: Callable[[], object]) -> Report:
+    """Plays a game and returns its report. That of a game before it, which broke off, is dropped."""
+    self._replay.unlink(missing_ok=True)  # of another game
+    self._requests.append(request)
+    self._hosting.processes.resume()
+    while True:
+      finished = self._hosting.run_once()
+      for found, report in finished:
+        if found == request:
+          return report
+      if not finished:
+        on_step()
 
   def _save(self, path: pathlib.Path) -> None:
     with files.replacing(path, "wb") as file:

@@ -24,7 +24,7 @@ class ArenaGame(NamedTuple):
 
   result: int  # WIN, DRAW or LOSS of the first player
   loops: int  # game loops
-  save: Callable[[pathlib.Path], object]  # writes its replay
+  save: Callable[[pathlib.Path], object] | None  # writes its replay; None: there is none
   behaviours: tuple[league.Behaviour, ...] = ()  # of the first player, then of the second
 
 
@@ -97,6 +97,10 @@ class Evaluator:
     assignment goes to another evaluator, or to this one again, at most three times in all. All of
     its games are then played again, but a game that has a result counts no second time and its
     replay stays.
+
+    Raises:
+      LeagueUnavailableError: the coordinator did not answer within the deadline. No game has
+        failed, so the assignment is not void: its lease ends.
     """
     players = [self._members(name) for name in (assignment.home, assignment.away)]
     match = self._arena.match(players, [self._params(player) for player in players])
@@ -104,7 +108,7 @@ class Evaluator:
     for game in range(assignment.games):
       try:
         played = match(game, renewal)
-      except self._arena.final_errors:
+      except (league.LeagueUnavailableError, *self._arena.final_errors):
         raise
       except UserError as error:
         logging.warning("void_match home=%s away=%s reason=%r", *(each.name for each in players),
@@ -117,7 +121,7 @@ class Evaluator:
     (receipt,), = self._client.report_games([league.GamesReport(
       assignment, [league.PlayedGame(game, played.result, time.time(), played.loops,
                                      played.behaviours)])])
-    if receipt.reasons:
+    if receipt.reasons and played.save is not None:
       name = f"{run_files.REPLAYS}/{assignment.id}-{game}{self._arena.suffix}"
       path = self._run.run_dir / name
       path.parent.mkdir(parents=True, exist_ok=True)

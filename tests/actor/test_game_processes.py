@@ -23,6 +23,7 @@ def play(target, folder, seeds, count=2):
   processes = GameProcesses(
     count, target, (str(folder),), lambda: requests.pop(0) if requests else None, STALLED_S)
   found, end = [], time.monotonic() + 900
+  assert processes.busy()
   try:
     while len(found) < len(seeds):
       found += processes.poll()
@@ -31,6 +32,7 @@ def play(target, folder, seeds, count=2):
           process.since = -math.inf  # it has begun to stall, long ago
       assert time.monotonic() < end, found
       time.sleep(0.01)
+    assert not processes.busy()
   finally:
     processes.close()
   return found

@@ -154,6 +154,21 @@ class Broken(Host):
     self.closed += 1
 
 
+class Unsaved(Host):
+  """A host that cannot write replays: the game hangs, then the disk is full."""
+
+  def __init__(self):
+    super().__init__(environment([], 1))
+    self.bot, self.closed = "", 0
+    self.errors = [games.UserError("the game hangs"), OSError(28, "No space left on device")]
+
+  def save_replay(self, path):
+    raise self.errors.pop(0)
+
+  def close(self):
+    self.closed += 1
+
+
 class Pipe:
   """Orders, then the end."""
 
@@ -180,6 +195,18 @@ def test_a_failed_game_is_void_and_the_next_one_is_played():
   assert pipe.reports == [games.Report(None, reason="the game hangs"), played, played]
   assert host.bots == ["zerg:easy", "terran:hard", "terran:hard"] and host.closed == 2
   assert host.saved == ["three"]
+
+
+def test_a_game_whose_replay_cannot_be_written_has_its_result(caplog):
+  host = Unsaved()
+  pipe = Pipe(*[games.GameRequest("terran:hard", 2, replay=name) for name in ("one", "two")])
+  with serving(make_model(2), 2) as listener:
+    games.serve(pipe, lambda: host, listener.address, store(), CONFIG)
+  assert [report.result for report in pipe.reports] == [-1, -1]
+  assert host.errors == [] and host.closed == 2  # the hanging game's, and at the end
+  assert [record.getMessage() for record in caplog.records if "replay" in record.msg] == [
+    "replay_not_saved path=one reason='the game hangs'",
+    "replay_not_saved path=two reason='[Errno 28] No space left on device'"]
 
 
 def builds(log, orders):

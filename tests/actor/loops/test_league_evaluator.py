@@ -69,8 +69,8 @@ class Arena:
   suffix = ".txt"
   final_errors = (Fatal,)
 
-  def __init__(self, fails=None):
-    self.fails, self.met = fails, []
+  def __init__(self, fails=None, replays=True):
+    self.fails, self.replays, self.met = fails, replays, []
 
   def match(self, players, params):
     self.met.append(([player.name for player in players], list(params)))
@@ -80,13 +80,14 @@ class Arena:
         raise self.fails
       on_step()
       return league_evaluator.ArenaGame(
-        league.WIN, 100 * game, lambda path: path.write_text(f"game {game}"))
+        league.WIN, 100 * game,
+        (lambda path: path.write_text(f"game {game}")) if self.replays else None)
 
     return play
 
 
-def evaluate(tmp_path, arena):
-  client = Coordinator()
+def evaluate(tmp_path, arena, client=None):
+  client = client or Coordinator()
   players = weights.WeightSource(
     lambda name: lambda: Fetched("weights", 1, 0), lambda name: f"old {name}", ["main"])
   evaluator = league_evaluator.Evaluator(
@@ -115,3 +116,26 @@ def test_a_failed_game_gives_its_assignment_back(tmp_path):
   assert client.released == [assignment]
   with pytest.raises(Fatal):
     evaluate(tmp_path, Arena(Fatal("there is no game")))
+
+
+class Away(Coordinator):
+  """Does not answer the renewal of a lease."""
+
+  def renew(self, assignments):
+    raise league.LeagueUnavailableError("The coordinator at here did not answer renew within 60 s")
+
+
+def test_an_absent_coordinator_ends_the_evaluator_and_no_match_is_void(tmp_path, monkeypatch):
+  now = iter(range(0, 1000, 15))  # seconds; a lease is renewed after 20
+  monkeypatch.setattr(league_evaluator.time, "monotonic", lambda: next(now))
+  client = Away()
+  with pytest.raises(league.LeagueUnavailableError, match="did not answer renew within 60 s"):
+    evaluate(tmp_path, Arena(), client)
+  assert [game.game for game in client.reported] == [0]  # the next one was under way
+  assert client.released == []
+
+
+def test_a_notable_game_without_a_replay_is_reported(tmp_path):
+  client, _ = evaluate(tmp_path, Arena(replays=False))
+  assert [game.game for game in client.reported] == [0, 1, 2]
+  assert client.kept == [] and client.offered == []

@@ -15,7 +15,6 @@ import pathlib
 from absl import flags
 
 from starleague.common.errors import UserError
-from starleague.environments import base
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.play import choose_players, sc2_playing
@@ -39,7 +38,7 @@ def main(*names: str) -> None:
   """Plays the game and prints its result."""
   from starleague.environments.sc2 import environment
   from starleague.environments.sc2.client import installation, lan, setup_requests
-  first, second = sc2_playing.order_players(names)
+  (first, second), named = sc2_playing.order_players(names, run_flags.RACES.value)
   choose_players.require_agent(names, run_flags.RUN_DIR.value)
   run_flags.require_file("out", run_flags.OUT.value)
   installation.find()
@@ -51,9 +50,7 @@ def main(*names: str) -> None:
   if len({found.config for found in agents.values()}) > 1:
     raise UserError("players: both agents must have the sizes of one preset: the game makes their "
                     "observations of one size")
-  if len(run_flags.RACES.value) != 2:
-    raise UserError(f"--races: expected two, found {','.join(run_flags.RACES.value)}")
-  races = [setup_requests.parse_race(race) for race in run_flags.RACES.value]
+  races = [setup_requests.parse_race(race) for race in named]
   bot = second if len(agents) == 1 and second != sc2_playing.HUMAN else ""
   invitation = None
   if _LAN_PORT.value is not None:
@@ -69,7 +66,7 @@ def main(*names: str) -> None:
   path = pathlib.Path(run_flags.OUT.value) if run_flags.OUT.value else None
   try:
     ended = sc2_playing.play(
-      games.environment(), agents, base.make_match_up(races, mmr=[agents[0].mmr] * 2),
+      games.environment(), agents, sc2_playing.make_match_up(agents, races),
       run_flags.SEED.value, path)
   finally:
     games.close()

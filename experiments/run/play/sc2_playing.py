@@ -62,19 +62,38 @@ def find_agent(name: str, run_dir: str | None, preset: str) -> Agent:
   return Agent(parts.config, params, parts.mmr)
 
 
-def order_players(names: Sequence[str]) -> tuple[str, str]:
-  """Returns the players with an agent first.
+def order_players(names: Sequence[str],
+                  races: Sequence[str]) -> tuple[tuple[str, str], tuple[str, str]]:
+  """Returns the players with an agent first, and their races in the same order.
+
+  Args:
+    names: of both players.
+    races: of both players, as the user names them.
 
   Raises:
-    UserError: none of them is an agent, or a name is empty.
+    UserError: none of them is an agent, a name is empty, or there are not two races.
   """
   if not all(names):
     raise UserError(f"players: expected two names, found {' and '.join(map(repr, names))}")
-  first, second = sorted(names, key=lambda name: name not in (AGENT, PRETRAINED))
+  if len(races) != 2:
+    raise UserError(f"--races: expected two, found {','.join(races)}")
+  (first, race), (second, other) = sorted(
+    zip(names, races, strict=True), key=lambda player: player[0] not in (AGENT, PRETRAINED))
   if first not in (AGENT, PRETRAINED):
     raise UserError(f"players: one of them must be {AGENT} or {PRETRAINED}, found "
                     f"{' and '.join(names)}")
-  return first, second
+  return (first, second), (race, other)
+
+
+def make_match_up(agents: Mapping[int, Agent], races: Sequence[int]) -> base.MatchUp:
+  """Returns a match-up in which each agent observes its own MMR.
+
+  Args:
+    agents: by player; the first player is one. Another one's MMR is not observed.
+    races: of both players, indices of types.RACES.
+  """
+  return base.make_match_up(
+    races, mmr=[agents.get(player, agents[0]).mmr for player in range(2)])
 
 
 def play(environment: base.Environment, agents: Mapping[int, Agent], match_up: base.MatchUp,
@@ -86,10 +105,10 @@ def play(environment: base.Environment, agents: Mapping[int, Agent], match_up: b
     agents: by player; the others play by themselves.
     match_up: of the game.
     seed: of the game and of the agents' noise.
-    replay: path of the replay; written also if the game is interrupted.
+    replay: path of the replay; written also if the user interrupts the game, not if it fails.
 
   Raises:
-    UserError: the game is not installed, or fails.
+    UserError: the game is not installed, or fails, or its replay cannot be written.
   """
   policies = {player: agent.make_policy(found.config) for player, found in agents.items()}
   cores = {player: policy.initial_state() for player, policy in policies.items()}
@@ -108,12 +127,18 @@ def play(environment: base.Environment, agents: Mapping[int, Agent], match_up: b
         output = steps[player](agents[player].params, noise, observation, cores[player])
         actions[player], cores[player] = jax.tree.map(np.asarray, output.action), output.state
       state = environment.advance(environment.act(state, _both(actions), due))
-  finally:
-    if replay is not None:
-      state.save_replay(replay)
+  except KeyboardInterrupt:
+    _save(state, replay)
+    raise
+  _save(state, replay)
   observation, _ = environment.observe(state, np.asarray(0))
   result = int(np.sign(np.asarray(environment.outcome(state).reward)[0]))
   return Ended(result, int(observation.game_loop))
+
+
+def _save(state: Any, replay: pathlib.Path | None) -> None:
+  if replay is not None:
+    state.save_replay(replay)
 
 
 def _both(actions: Mapping[int, types.Action]) -> types.Action:

@@ -38,6 +38,11 @@ class Refused(Exception):
   """A refused request; the message becomes the response's `error`."""
 
 
+def internal_error(error: Exception) -> sc_pb.Response:
+  """Returns the response to a request that has met an error of the server."""
+  return sc_pb.Response(error=[f"Internal error: {type(error).__name__}: {error}"])
+
+
 class MatchSetup(NamedTuple):
   """The settings of a match, from `create_game`."""
 

@@ -29,6 +29,7 @@ from starleague.environments.sc2.server.sessions.match import (
   MatchSetup,
   Refused,
   ServerMatch,
+  internal_error,
 )
 from starleague.environments.sc2.server.sessions.observing import Observed
 from starleague.environments.sc2.server.sessions.playback import Playback, check_rules
@@ -121,7 +122,7 @@ class Session:
       response = sc_pb.Response(error=[str(error)])
     except Exception as error:  # the server outlives every request
       logging.exception("request=%s failed", kind)
-      response = _internal_error(error)
+      response = internal_error(error)
     if request.HasField("id"):
       response.id = request.id
     else:
@@ -163,10 +164,11 @@ class Session:
     return response
 
   async def drop(self, keep_guests: bool = False) -> None:
-    """Leaves the game and closes all links; `keep_guests` lets guests read their result."""
+    """Leaves the game and closes all links, unless `keep_guests` lets guests read their result."""
     self.status = sc_pb.launched
     match, self._match = self._match, None
     if match is not None:
+      keep_guests |= match.over  # guests that are closed out take it for a victory
       await match.leave(self._player)
       match.close()
     guest, self._guest = self._guest, None
@@ -351,7 +353,7 @@ class Session:
         response = sc_pb.Response(error=[str(error)])
       except Exception as error:  # the link outlives every request
         logging.exception("guest's request=%s failed", request.WhichOneof("request"))
-        response = _internal_error(error)
+        response = internal_error(error)
       response.status = match.status
       return response
 
@@ -394,7 +396,3 @@ class Session:
     self._match = None
     self._start()
     return sc_pb.Response(restart_game=sc_pb.ResponseRestartGame())
-
-
-def _internal_error(error: Exception) -> sc_pb.Response:
-  return sc_pb.Response(error=[f"Internal error: {type(error).__name__}: {error}"])

@@ -72,6 +72,43 @@ def test_a_result_that_the_host_has_sent_stays():
   assert results(ask(game, "observation")) == [(1, sc_pb.Victory), (2, sc_pb.Defeat)]
 
 
+LOST = [sc_pb.PlayerResult(player_id=1, result=sc_pb.Victory),
+        sc_pb.PlayerResult(player_id=2, result=sc_pb.Defeat)]
+ENDED = sc_pb.Response(status=sc_pb.ended, step=sc_pb.ResponseStep(simulation_loop=16))
+
+
+def test_the_end_of_a_game_is_observed_before_its_host_leaves():
+  end = End(seen(8), ENDED, seen(16, sc_pb.ended, player_result=LOST,
+                                 chat=[sc_pb.ChatReceived(message="bye")],
+                                 action_errors=[sc_pb.ActionError(ability_id=23)]))
+  game = GuestGame(end, 2)
+  ask(game, "observation")
+  assert ask(game, "step").step.simulation_loop == 16
+  assert end.asked == ["observation", "step", "observation"]
+  last = ask(game, "observation")  # the host is gone
+  assert results(last) == [(1, sc_pb.Victory), (2, sc_pb.Defeat)]
+  assert last.observation.observation.game_loop == 16
+  assert [one.message for one in last.observation.chat] == ["bye"]
+  assert [one.ability_id for one in last.observation.action_errors] == [23]
+  again = ask(game, "observation").observation
+  assert not again.chat and not again.action_errors and list(again.player_result) == LOST
+
+
+def test_events_of_the_end_are_shown_once_to_the_client():
+  """The host reports them once, to the observation that the guest has made by itself."""
+  later = [seen(16, sc_pb.ended, player_result=LOST) for _ in range(2)]
+  first = seen(16, sc_pb.ended, player_result=LOST, chat=[sc_pb.ChatReceived(message="bye")],
+               actions=[sc_pb.Action(game_loop=9)])
+  end = End(ENDED, first, later[0], ENDED, later[1])
+  game = GuestGame(end, 2)
+  ask(game, "step")
+  shown = [ask(game, kind) for kind in ("observation", "step", "observation")]
+  assert [one.message for one in shown[0].observation.chat] == ["bye"]
+  assert [one.game_loop for one in shown[0].observation.actions] == [9]
+  assert not shown[2].observation.chat and not shown[2].observation.actions
+  assert end.asked == ["step", "observation", "observation", "step", "observation"]
+
+
 def test_before_its_first_observation_a_guest_has_no_result():
   game = GuestGame(End(), 1)
   with pytest.raises(LinkError, match="the host of the game is gone"):

@@ -86,6 +86,32 @@ def test_a_guest_reads_its_result_after_the_host_has_left():
   assert {r.result for r in last.observation.player_result if r.player_id == 2} == {sc_pb.Victory}
 
 
+@pytest.mark.parametrize("kind", ["create_game", "start_replay"])
+def test_a_host_that_goes_on_at_once_has_won_alone(kind):
+  """The guest observes the end of the game after the host has begun another one."""
+  async def script():
+    host, guest = Session(wait_seconds=60), Session(wait_seconds=60)
+    await _start(host, guest)
+    await play.step(guest, 0)
+    replay = (await play.ask(host, save_replay=sc_pb.RequestSaveReplay())).save_replay.data
+    await play.ask(host, debug=sc_pb.RequestDebug(debug=[{"end_game": {"end_result": 2}}]))
+    won = await play.ask(host, observation=sc_pb.RequestObservation())
+    if kind == "create_game":
+      await _create(host)
+    else:
+      await play.ask(host, start_replay=sc_pb.RequestStartReplay(
+        replay_data=replay, observed_player_id=1, options=play.interface()))
+    lost = await play.ask(guest, observation=sc_pb.RequestObservation())
+    await guest.drop()
+    await host.drop()
+    return won, lost
+
+  for response in asyncio.run(script()):
+    assert [(r.player_id, r.result) for r in response.observation.player_result] == [
+      (1, sc_pb.Victory), (2, sc_pb.Defeat)]
+    assert response.status == sc_pb.ended
+
+
 def test_an_error_in_a_guests_request_does_not_end_its_link(monkeypatch):
   async def script():
     host, guest = Session(wait_seconds=60), Session(wait_seconds=60)

@@ -12,10 +12,11 @@ import pathlib
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import starleague
 from starleague.common import files
+from starleague.common.errors import UserError
 from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.sc2.server.game.battlefields import SUFFIX, Battlefield, MapError
 from starleague.environments.sc2.server.game.version import BUILD
@@ -28,6 +29,13 @@ EXAMPLE_MAPS = (
   "HardwireAIE", "IceandChromeLE", "InsideAndOutAIE", "KairosJunctionLE", "LightshadeLE",
   "NewRepugnancyLE", "OdysseyLE", "OxideLE", "PillarsofGoldLE", "PortAleksanderLE", "SequencerLE",
   "SubmarineLE", "ThunderbirdLE", "TritonLE", "WintersGateLE", "WorldofSleepersLE")
+
+
+_INTERPRETER = "#!/bin/sh\n"
+
+
+class LayoutError(UserError):
+  """The folder has files of another program, such as an installation of StarCraft II."""
 
 
 def maps(names: Iterable[str] = ()) -> dict[str, Battlefield]:
@@ -63,14 +71,14 @@ def _checked(name: str) -> str:
 def script() -> str:
   """Returns the script `SC2_x64`, which starts the server with this Python."""
   root = pathlib.Path(starleague.__file__).resolve().parent.parent
-  return (f"#!/bin/sh\n"
+  return (f"{_INTERPRETER}"
           f"PYTHONPATH={shlex.quote(str(root))}${{PYTHONPATH:+:$PYTHONPATH}}\n"
           f"export PYTHONPATH\n"
           f"exec {shlex.quote(sys.executable)} -m starleague.environments.sc2.server \"$@\"\n")
 
 
 def make_layout(folder: pathlib.Path, names: Iterable[str] = ()) -> pathlib.Path:
-  """Writes the layout and returns its folder; existing files are replaced.
+  """Writes the layout and returns its folder; files of an earlier layout are replaced.
 
   Args:
     folder: for SC2PATH.
@@ -78,10 +86,14 @@ def make_layout(folder: pathlib.Path, names: Iterable[str] = ()) -> pathlib.Path
 
   Raises:
     MapError: a name has a folder; nothing is written.
+    LayoutError: a file is none of a layout; nothing is written.
   """
   battlefields_by_path = maps(names)
   folder = folder.expanduser().resolve()
   program = folder / "Versions" / f"Base{BUILD}" / "SC2_x64"
+  _require_own(program, lambda data: data.startswith(_INTERPRETER.encode()))
+  for path in battlefields_by_path:
+    _require_own(folder / "Maps" / path, battlefields.is_own)
   with files.replacing(program) as file:
     file.write(script())
   program.chmod(0o755)
@@ -89,6 +101,13 @@ def make_layout(folder: pathlib.Path, names: Iterable[str] = ()) -> pathlib.Path
     with files.replacing(folder / "Maps" / path, "wb") as file:
       file.write(battlefields.encode(battlefield))
   return folder
+
+
+def _require_own(path: pathlib.Path, is_own: Callable[[bytes], bool]) -> None:
+  """Raises LayoutError if there is a file that no layout has written."""
+  if path.exists() and not (path.is_file() and is_own(battlefields.beginning(path))):
+    raise LayoutError(f"{path}: expected a file of an earlier layout or none, found another one: "
+                      "is StarCraft II installed here? Name another folder")
 
 
 def main() -> None:
@@ -99,7 +118,7 @@ def main() -> None:
   flags = parser.parse_args()
   try:
     folder = make_layout(flags.folder, flags.map)
-  except MapError as error:
+  except UserError as error:
     sys.exit(f"error: {error}")
   except OSError as error:
     sys.exit(f"error: folder: expected one that can be written, found {str(flags.folder)!r}: "

@@ -58,6 +58,20 @@ def encode(battlefield: Battlefield) -> bytes:
   return (json.dumps({"skirmish": dataclasses.asdict(battlefield)}) + "\n").encode()
 
 
+def is_own(data: bytes) -> bool:
+  """Returns whether bytes are a map file of this server: a JSON object with its key.
+
+  Its values may be wrong; see `decode`.
+  """
+  if len(data) > _MOST_BYTES:
+    return False
+  try:
+    values = json.loads(data)
+  except (ValueError, RecursionError):
+    return False
+  return isinstance(values, dict) and "skirmish" in values
+
+
 def decode(data: bytes) -> Battlefield:
   """Reads the bytes of a map file.
 
@@ -166,7 +180,7 @@ def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
 
   Raises:
     FileNotFoundError: the client sends no bytes, and there is no file of that name.
-    MapError: there is neither a name nor bytes.
+    MapError: there is neither a name nor bytes, or a map file of this server has a wrong value.
   """
   if not data and folder is not None:
     try:
@@ -175,10 +189,7 @@ def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
       raise FileNotFoundError(f"map {name!r}: no such file in {folder}") from error
   if not name and not data:
     raise MapError("map: expected a name or the bytes of a map, found neither")
-  try:
-    return decode(data)
-  except MapError:
-    return stand_in(name)
+  return decode(data) if is_own(data) else stand_in(name)
 
 
 def _read(name: str, folder: pathlib.Path) -> bytes:
@@ -188,5 +199,10 @@ def _read(name: str, folder: pathlib.Path) -> bytes:
     path = path.with_suffix(SUFFIX)
   if not name or not path.is_file():
     raise FileNotFoundError(name)
+  return beginning(path)
+
+
+def beginning(path: pathlib.Path) -> bytes:
+  """Returns the bytes of a file, at most one more than those of a map file of this server."""
   with path.open("rb") as file:
     return file.read(_MOST_BYTES + 1)

@@ -16,6 +16,7 @@ _MINI = {
 _BUILDS = {
   sc_pb.Rush: "rush", sc_pb.Timing: "timing", sc_pb.Power: "siege", sc_pb.Macro: "macro",
   sc_pb.Air: "air"}
+_CHEATING = (sc_pb.CheatMoney, sc_pb.CheatInsane)
 _CHEATING_INCOME = 150  # percent
 
 
@@ -37,9 +38,9 @@ def script_name(tier: str, difficulty: int, build: int) -> str:
 
 
 def make_bot(tier: str, difficulty: int, build: int) -> ScriptedBot:
-  """Returns the scripted player of a computer player; cheating levels earn more."""
+  """Returns the scripted player of a computer player; the two highest levels earn more."""
   name = script_name(tier, difficulty, build)
   index = scripts.names_of(tier).index(name)
   skill = scripts.scripts_of(tier)[index].skill
-  cheats = build in _BUILDS and difficulty >= sc_pb.CheatMoney
-  return ScriptedBot(index, skill.mmr, _CHEATING_INCOME if cheats else skill.income)
+  return ScriptedBot(
+    index, skill.mmr, _CHEATING_INCOME if difficulty in _CHEATING else skill.income)

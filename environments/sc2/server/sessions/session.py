@@ -239,7 +239,8 @@ class Session:
     except (FileNotFoundError, battlefields.MapError, SetupError) as problem:
       number = error.InvalidPlayerSetup if request.player_setup else error.MissingPlayerSetup
       if not isinstance(problem, SetupError):
-        named = request.local_map.map_path or request.battlenet_map_name
+        file = request.local_map
+        named = file.map_path or file.map_data or request.battlenet_map_name
         number = error.InvalidMapPath if named else error.MissingMap
       return sc_pb.Response(create_game=error(error=number, error_details=str(problem)))
     await self.drop()

@@ -33,7 +33,7 @@ def make_setup(request: sc_pb.RequestCreateGame, saved: Mapping[str, bytes],
   Raises:
     SetupError: the players are invalid.
     FileNotFoundError: there is no such map.
-    MapError: neither a name nor the bytes of a map.
+    MapError: neither a name nor the bytes of a map, or one of this server with a wrong value.
   """
   name = request.battlenet_map_name or request.local_map.map_path
   data = request.local_map.map_data or saved.get(name, b"")

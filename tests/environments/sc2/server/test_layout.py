@@ -73,6 +73,34 @@ def test_no_name_stands_for_two_maps():
   assert {stem: maps for stem, maps in found.items() if len(maps) > 1} == {}
 
 
+@pytest.mark.parametrize("path, content", [
+  (f"Versions/Base{BUILD}/SC2_x64", b"\x7fELF\2\1\1"),
+  ("Maps/Melee/Simple64.SC2Map", b"MPQ\x1a"), ("Maps/MyMap.SC2Map", b"[]")])
+def test_an_installation_of_the_game_is_left_alone(tmp_path, monkeypatch, path, content):
+  place = tmp_path / path
+  place.parent.mkdir(parents=True)
+  place.write_bytes(content)
+  before = sorted(tmp_path.rglob("*"))
+  message = (f"{place}: expected a file of an earlier layout or none, found another one: is "
+             "StarCraft II installed here? Name another folder")
+  with pytest.raises(layout.LayoutError) as found:
+    layout.make_layout(tmp_path, ["MyMap"])
+  assert str(found.value) == message
+  monkeypatch.setattr("sys.argv", ["layout", str(tmp_path), "--map", "MyMap"])
+  with pytest.raises(SystemExit) as ended:
+    layout.main()
+  assert str(ended.value) == f"error: {message}"
+  assert sorted(tmp_path.rglob("*")) == before and place.read_bytes() == content
+
+
+def test_a_map_file_with_a_wrong_value_is_replaced(tmp_path):
+  place = tmp_path / "Maps" / "MyMap.SC2Map"
+  place.parent.mkdir()
+  place.write_text('{"skirmish": {"tier": "huge"}}')
+  layout.make_layout(tmp_path, ["MyMap"])
+  assert battlefields.decode(place.read_bytes()) == battlefields.stand_in("MyMap")
+
+
 @pytest.mark.parametrize("name", [
   "../../x", "/tmp/x", "..", "", ".SC2Map", "a/b", "a\\b", "a\0b", "../x.SC2Map"])
 def test_names_outside_the_folder_are_refused(tmp_path, name):

@@ -55,6 +55,31 @@ def test_maps_are_found_by_name_bytes_or_file(tmp_path):
     battlefields.find("", b"", None)
 
 
+@pytest.mark.parametrize("values, message", [
+  ('{"tier": "huge", "map": "open", "realistic": true, "marines": 0}',
+   "map: tier 'huge': expected one of mini, default, large"),
+  ('{"tier": "mini", "map": "ramps", "realistic": true, "marines": 0}',
+   "map: 'ramps': expected one of open in tier mini"),
+  ('{"tier": "mini", "map": "open", "realistic": true, "marines": 99}',
+   "map: marines 99: expected 0 to 12"),
+  ("3", 'map: expected JSON {"skirmish": {tier, map, realistic, marines}}, found '
+        """b'{"skirmish": 3}': write it with the layout command""")])
+def test_a_map_file_with_a_wrong_value_is_no_other_map(tmp_path, values, message):
+  data = b'{"skirmish": %s}' % values.encode()
+  (tmp_path / "Mine.SC2Map").write_bytes(data)
+  for name, sent, folder in (("Mine", b"", tmp_path), ("Mine", data, None), ("", data, None)):
+    with pytest.raises(MapError) as found:
+      battlefields.find(name, sent, folder)
+    assert str(found.value) == message
+
+
+@pytest.mark.parametrize("data", [
+  b"MPQ\x1a", b"[]", b'{"map": 1}', b"[" * 4000, b'{"skirmish": 3}' + b" " * 4096])
+def test_bytes_that_are_no_map_file_stand_for_the_map_of_their_name(data):
+  assert not battlefields.is_own(data)
+  assert battlefields.find("Simple64", data, None) == Battlefield("large", "ramps")
+
+
 def test_paths_are_those_of_the_installation(tmp_path):
   assert "mini_games/MoveToBeacon.SC2Map" in battlefields.paths(None)
   for name in ("Mine.SC2Map", "Melee/Simple64.SC2Map", "notes.txt"):

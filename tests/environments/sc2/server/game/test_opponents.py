@@ -24,6 +24,19 @@ def test_every_computer_player_is_a_script(tier):
       assert scripts.names_of(tier)[bot.script] == script_name(tier, difficulty, build)
 
 
+@pytest.mark.parametrize("tier", ["mini", "default", "large"])
+def test_the_difficulty_alone_decides_the_income(tier):
+  for name, difficulty in sc_pb.Difficulty.items():
+    expected = 150 if name in ("CheatMoney", "CheatInsane") else 100
+    for build in sc_pb.AIBuild.values():
+      assert make_bot(tier, difficulty, build).income == expected
+
+
+def test_a_build_has_no_effect_at_mini():
+  for difficulty in sc_pb.Difficulty.values():
+    assert len({make_bot("mini", difficulty, build) for build in sc_pb.AIBuild.values()}) == 1
+
+
 def test_cheating_levels_earn_more():
   income = [make_bot("default", difficulty, build).income for difficulty, build in (
     (sc_pb.VeryHard, sc_pb.Rush), (sc_pb.CheatVision, sc_pb.Rush), (sc_pb.CheatMoney, sc_pb.Rush),

@@ -7,6 +7,7 @@ import pytest
 from pysc2 import maps
 
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.sc2.server.sessions.session import Session
 from tests.environments.sc2.server import play
 from tests.environments.sc2.server.play import COMMAND_CENTER, MINERALS, SCV
@@ -39,6 +40,24 @@ def test_participants_that_cannot_join_are_told_why(join, error):
     return await play.ask(session, join_game=join)
 
   assert sc_pb.ResponseJoinGame.Error.Name(play.run(script).join_game.error) == error
+
+
+@pytest.mark.parametrize("name, marines, error, message", [
+  ("Mine.SC2Map", 99, "InvalidMapPath", "map: marines 99: expected 0 to 12"),
+  ("", 99, "InvalidMapPath", "map: marines 99: expected 0 to 12"),
+  ("", None, "MissingMap", "map: expected a name or the bytes of a map, found neither")])
+def test_wrong_maps_are_named(name, marines, error, message):
+  data = b"" if marines is None else battlefields.encode(
+    battlefields.Battlefield("mini")).replace(b'"marines": 0', b'"marines": %d' % marines)
+
+  async def script(session):
+    return (await play.ask(session, create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path=name, map_data=data),
+      player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)] * 2))).create_game
+
+  found = play.run(script)
+  assert sc_pb.ResponseCreateGame.Error.Name(found.error) == error
+  assert found.error_details == message
 
 
 def test_a_participant_that_stays_alone_is_told_why():

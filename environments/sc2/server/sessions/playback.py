@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-from collections.abc import Sequence
 from typing import Any
 
 from starleague.environments.sc2.protocol import sc_pb
@@ -16,7 +15,7 @@ from starleague.environments.sc2.server.views.seats import ServerSeat
 
 
 async def check_rules(settings: dict[str, Any]) -> None:
-  """Checks that this server has the rules of a recorded game.
+  """Checks that this server has the rules and the sources of a recorded game.
 
   Raises:
     ValueError, KeyError, TypeError: it has others, or the settings are invalid.
@@ -59,10 +58,6 @@ class Playback(Observed):
               for player, info in enumerate(infos) if info.type == sc_pb.Participant]
     if not {player for _, player, _ in self._recorded} <= {seat.player for seat in acting}:
       raise ValueError("a player that is no participant has requests")
-    for loop, player, recorded in self._recorded:
-      if interfaces[player] is None and _needs_interface(recorded):
-        raise ValueError(f"interfaces: expected those of the participants, found none; the request "
-                         f"of game loop {loop} depends on them: record the game again")
     self._end = int(settings["loops"])
     self._results = [int(x) for x in settings["results"]] or [sc_pb.Undecided] * len(infos)
     super().__init__(
@@ -100,25 +95,16 @@ class Playback(Observed):
     super()._play(target)
 
 
-def _interfaces(settings: dict[str, Any],
-                players: int) -> Sequence[sc_pb.InterfaceOptions | None]:
-  """Returns the players' recorded interfaces; None each in files that lack them."""
-  if "interfaces" not in settings:
-    return [None] * players
+def _interfaces(settings: dict[str, Any], players: int) -> list[sc_pb.InterfaceOptions]:
+  """Returns the players' recorded interfaces."""
   found = [sc_pb.InterfaceOptions.FromString(base64.b64decode(text))
-           for text in settings["interfaces"]]
+           for text in settings.get("interfaces", ())]
   if len(found) != players:
     raise ValueError(f"interfaces: expected {players}, found {len(found)}")
   for options in found:
     if (problem := resolution_problem(options)) is not None:
       raise ValueError(f"interfaces: {problem}")
   return found
-
-
-def _needs_interface(request: sc_pb.Request) -> bool:
-  """Whether a request selects, or names cells: raw commands are the same in each interface."""
-  return any(action.HasField("action_feature_layer") or action.HasField("action_ui")
-             for action in request.action.actions)
 
 
 def _setup(settings: dict[str, Any], infos: list[sc_pb.PlayerInfo],

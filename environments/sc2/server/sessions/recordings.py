@@ -18,13 +18,13 @@ from google.protobuf.message import DecodeError
 
 from starleague.common import mpq
 from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.server.game import engine, world
+from starleague.environments.sc2.server.game import engine, exported, world
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.game.version import BUILD, DATA_VERSION
 from starleague.environments.sc2.server.sessions import replay_files
 from starleague.environments.skirmish.games import exact
 
-SCHEMA = 3
+SCHEMA = 4
 _MOST_BYTES = 1 << 24  # of a line, unpacked
 _MOST_ALL = 1 << 28  # of all requests, unpacked
 # Two players with a request at each game loop reach it after six hours. Short lines, which an
@@ -41,14 +41,16 @@ class Recording(NamedTuple):
 
 
 def rules_of(battlefield: Battlefield) -> dict[str, str | int]:
-  """Returns the settings of a recording that identify the rules of its game.
+  """Returns the settings of a recording that identify what plays its game again.
 
-  A border shifts the world coordinates of requests. The first call of a process takes seconds at
-  `large`: the digest covers all flow fields.
+  A border shifts the world coordinates of requests. Rules, scripted players and the meaning of
+  requests are code, which the digest of the sources covers. The first call of a process takes
+  seconds at `large`: the digest of the rules covers all flow fields.
   """
   rules = engine.rules_of(battlefield.tier)
   ground = world.make_world(rules, battlefield.map_index, battlefield.realistic)
-  return {"rules": exact.rules_digest(battlefield.tier), "border": ground.border}
+  return {"rules": exact.rules_digest(battlefield.tier), "border": ground.border,
+          "sources": exported.sources_digest()}
 
 
 def encode(settings: dict[str, Any], entries: list[Entry], map_size: int) -> bytes:

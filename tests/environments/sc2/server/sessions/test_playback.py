@@ -9,6 +9,7 @@ from starleague.agent import config as agent_config
 from starleague.common import mpq
 from starleague.environments.sc2.client import setup_requests
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.server.game import exported
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.sessions import recordings
 from starleague.environments.skirmish.games import exact
@@ -198,34 +199,15 @@ def test_a_game_by_the_screen_is_the_same_for_every_interface(screen_game):
   assert orders == [[GATHER], [MOVE], [GATHER]]  # of the living, the one that `pick` has chosen
 
 
-@pytest.mark.parametrize("entries, refused", [
-  ([(3, 0, play.command(ATTACK, 1))], False),
-  ([(3, 0, sc_pb.RequestAction(actions=[pick(1)]))], True),
-  ([(3, 0, sc_pb.RequestAction(actions=[on_screen(camera_move={})]))], True)])
-def test_files_without_interfaces_play_raw_commands_only(entries, refused):
-  settings = {**SETTINGS}
-  requests = [(loop, player, sc_pb.Request(action=action).SerializeToString())
-              for loop, player, action in entries]
-
-  async def script(session):
-    return (await play.ask(session, start_replay=replay(archive(settings, requests), 1))
-            ).start_replay
-
-  answer = play.run(script)
-  assert answer.HasField("error") == refused
-  assert answer.error_details == refused * (
-    "interfaces: expected those of the participants, found none; the request of game loop 3 "
-    "depends on them: record the game again")
-
-
 @pytest.mark.parametrize("interfaces, message", [
-  ([], "interfaces: expected 1, found 0"),
+  (None, "interfaces: expected 1, found 0"), ([], "interfaces: expected 1, found 0"),
   ([play.interface(9999, 64)], "interfaces: resolution: expected 0 to 1024")])
 def test_recorded_interfaces_are_checked(interfaces, message):
-  recorded = [base64.b64encode(each.SerializeToString()).decode() for each in interfaces]
+  recorded = {} if interfaces is None else {"interfaces": [
+    base64.b64encode(each.SerializeToString()).decode() for each in interfaces]}
 
   async def script(session):
-    data = archive(SETTINGS | {"interfaces": recorded}, [])
+    data = archive(SETTINGS | recorded, [])
     return (await play.ask(session, start_replay=replay(data, 1))).start_replay
 
   answer = play.run(script)
@@ -260,7 +242,8 @@ def test_other_files_give_the_games_error(request_, error):
 
 
 @pytest.mark.parametrize("name, recorded, found", [
-  ("rules", "0123456789abcdef", exact.rules_digest("mini")), ("border", 8, 0)])
+  ("rules", "0123456789abcdef", exact.rules_digest("mini")), ("border", 8, 0),
+  ("sources", "0123456789abcdef", exported.sources_digest())])
 def test_a_game_of_other_rules_is_refused(game, name, recorded, found):
   settings, entries = recordings.decode(game[0])
   assert settings.pop("schema") == recordings.SCHEMA

@@ -7,6 +7,7 @@ import pytest
 
 from starleague.common import mpq
 from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.game import exported
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.sessions import recordings
 from starleague.environments.skirmish.games import exact
@@ -34,26 +35,29 @@ def test_a_file_states_its_game():
   assert [extra.player_info for extra in info.player_info] == PLAYERS
   assert [extra.player_result.result for extra in info.player_info] == [1, 2]
   assert data == recordings.encode(SETTINGS, [(8, 0, b"action")], 96)
-  assert recordings.decode(data) == ({"schema": 3, **SETTINGS}, [(8, 0, b"action")])
+  assert recordings.decode(data) == ({"schema": 4, **SETTINGS}, [(8, 0, b"action")])
   assert len(data) < 3072
 
 
 def test_the_rules_of_a_battlefield_are_its_tiers_and_its_border():
   digests = [recordings.rules_of(Battlefield("mini", realistic=real)) for real in (True, False)]
-  assert digests == [{"rules": exact.rules_digest("mini"), "border": 0}] * 2
+  assert digests == [{"rules": exact.rules_digest("mini"), "border": 0,
+                      "sources": exported.sources_digest()}] * 2
 
 
 def test_a_border_is_that_of_realistic_maps(monkeypatch):
   monkeypatch.setattr(exact, "rules_digest", str)  # takes seconds at `large`
   borders = [recordings.rules_of(Battlefield("large", "open", real)) for real in (True, False)]
-  assert borders == [{"rules": "large", "border": 8}, {"rules": "large", "border": 0}]
+  sources = exported.sources_digest()
+  assert borders == [{"rules": "large", "border": 8, "sources": sources},
+                     {"rules": "large", "border": 0, "sources": sources}]
 
 
 def test_a_recording_of_another_schema_states_both(monkeypatch):
-  monkeypatch.setattr(recordings, "SCHEMA", 2)
+  monkeypatch.setattr(recordings, "SCHEMA", 3)
   data = archive(SETTINGS)
   monkeypatch.undo()
-  with pytest.raises(ValueError, match="^schema: expected 3, found 2; record the game again$"):
+  with pytest.raises(ValueError, match="^schema: expected 4, found 3; record the game again$"):
     recordings.decode(data)
 
 

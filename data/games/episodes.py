@@ -104,7 +104,8 @@ class EpisodeAssembler:
       num_games: games in the batch; rows are 2 * game + player.
       most_games: only the games that begin first, as many, are collected. To take those that end
         first would prefer short games.
-      labelled: of players 0 and 1: each record holds the delay of the decision before, a label's.
+      labelled: of players 0 and 1: each record holds the delay of the decision before, of a label
+        or of a replay.
     """
     self._config, self._most_games, self._begun = config, most_games, 0
     self._labelled = labelled
@@ -118,7 +119,7 @@ class EpisodeAssembler:
     """Adds steps and returns the games that they finish, in the order of their ends.
 
     The delay of a decision becomes the number of game loops until the next one, clipped to 1..127;
-    that of the last decision stays the one that was chosen. The delays of labels are kept.
+    that of the last decision stays the one that was chosen. Delays of labels and replays are kept.
 
     Args:
       records: with packed steps (`wire.Columns`), of consecutive calls of one program.

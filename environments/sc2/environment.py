@@ -40,11 +40,7 @@ class ClientSeat:
 
   def watch(self, response: sc_pb.ResponseObservation, due: bool) -> None:
     """Updates the state by an observation. Action errors are kept until the participant is due."""
-    self._errors += response.action_errors
-    if due:
-      del response.action_errors[:]
-      response.action_errors.extend(self._errors)
-      self._errors = []
+    self._errors = observations.carry_errors(self._errors, response, due)
     self.parsed = observations.read(response)
     self.memory = memory.watch(self.memory, self.parsed.response, self.parsed.units, self.setting)
 

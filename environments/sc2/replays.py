@@ -70,11 +70,14 @@ def plan(action_loops: Sequence[Sequence[int]], end: int) -> Schedule:
 def align(frames: Iterable[Frame], schedule: Schedule) -> Iterator[Decision]:
   """Yields the decisions of both players in order of time, then the end of the game for each.
 
+  A player's decision has all its action errors since its decision before, as in live play.
+
   Args:
-    frames: observations at `schedule.frames`; fewer if the game ended earlier.
+    frames: observations at `schedule.frames`; fewer if the game ended earlier. They are changed.
     schedule: of the replay.
   """
   waiting: list[Frame | None] = [None, None]
+  errors: list[list[sc_pb.ActionError]] = [[], []]  # not observed yet
   frame: Frame | None = None
   for frame in frames:
     loop = frame[0].observation.game_loop
@@ -83,21 +86,26 @@ def align(frames: Iterable[Frame], schedule: Schedule) -> Iterator[Decision]:
       if before is not None:
         acted = before[0].observation.game_loop in schedule.acts[player]
         yield Decision(player, before, frame[player].actions if acted else (), False)
-      waiting[player] = frame if loop in schedule.decisions[player] else None
+      due = loop in schedule.decisions[player]
+      errors[player] = observations.carry_errors(errors[player], frame[player], due)
+      waiting[player] = frame if due else None
   if frame is not None:
     for player in (0, 1):
       yield Decision(player, frame, (), True)
 
 
 def convert(decisions: Iterable[Decision], settings: Sequence[Setting]) -> Iterator[PlayerStep]:
-  """Converts decisions into steps, with z of zero and delays of 1.
+  """Converts decisions into steps, with z of zero.
+
+  The delay in a step is the number of game loops since the player's decision before, clipped to
+  1..127: as with labels, that of a decision is in the step after it.
 
   Args:
     decisions: of both players, in order of time.
     settings: of players 1 and 2.
   """
   remembered = [memories.initial(setting) for setting in settings]
-  first = [True, True]
+  first, decided = [True, True], [0, 0]
   for decision in decisions:
     player, setting = decision.player, settings[decision.player]
     parsed = [observations.read(response) for response in decision.frame]
@@ -106,9 +114,11 @@ def convert(decisions: Iterable[Decision], settings: Sequence[Setting]) -> Itera
     found = observations.convert(
       parsed[player], parsed[1 - player], setting, remembered[player], remembered[1 - player])
     action, remembered[player] = _act(decision, found, remembered[player], setting)
-    yield PlayerStep(player, _step(found, action, decision), first[player], decision.terminal,
-                     remembered[player].executed)
-    first[player] = False
+    loop = int(found.observation.game_loop)
+    delay = np.int16(np.clip(loop - decided[player], 1, types.MAX_DELAY))
+    yield PlayerStep(player, _step(found, action._replace(delay=delay), decision), first[player],
+                     decision.terminal, remembered[player].executed)
+    first[player], decided[player] = False, loop
 
 
 def _act(decision: Decision, found: observations.Converted, memory: memories.Memory,

@@ -7,6 +7,7 @@
   memory = memories.note(memory, action, converted.tags, loop, setting)
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +47,25 @@ def read(response: sc_pb.ResponseObservation) -> ParsedObservation:
   """Reads the units of an observation. Absent parts count as empty."""
   raw = response.observation.raw_data
   return ParsedObservation(response, read_units(raw), read_effects(raw))
+
+
+def carry_errors(unseen: Sequence[sc_pb.ActionError], response: sc_pb.ResponseObservation,
+                 due: bool) -> list[sc_pb.ActionError]:
+  """Returns the action errors that a player has not observed yet, after a response.
+
+  The game reports each error once, also to an observation on which the player does not decide.
+
+  Args:
+    unseen: those before.
+    response: if the player is due, it gets them all, in place, and none remain.
+    due: whether the player decides on it.
+  """
+  found = [*unseen, *response.action_errors]
+  if not due:
+    return found
+  del response.action_errors[:]
+  response.action_errors.extend(found)
+  return []
 
 
 def convert(parsed: ParsedObservation, opponent: ParsedObservation | None, setting: Setting,

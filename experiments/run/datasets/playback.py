@@ -125,7 +125,8 @@ def assemble(steps: Iterable[PlayerStep], config: AgentConfig,
   Raises:
     PlaybackError: the game has no end.
   """
-  assembler = episodes.EpisodeAssembler(config, 1, 1)
+  # Each step has the delay of the decision before: nobody chose that of a game's last decision.
+  assembler = episodes.EpisodeAssembler(config, 1, 1, labelled=(True, True))
   executed = [types.zeros(types.statistics_spec())] * 2
   results, ended, chunk = [0, 0], 0, list[PlayerStep]()
 

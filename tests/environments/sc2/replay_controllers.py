@@ -28,8 +28,10 @@ def move_camera(x, y):
 class Controller:
   """One player's side of a replay, in the manner of pysc2's RemoteController."""
 
-  def __init__(self, player, end, actions):
+  def __init__(self, player, end, actions, errors=None):
+    """`errors`: results by the game loop from which the game reports them, once each."""
     self.player, self.end, self.actions, self.loop, self.stops = player, end, actions, 0, []
+    self.errors = dict(errors or {})
 
   def replay_info(self, data):
     return sc_pb.ResponseReplayInfo(game_duration_loops=self.end)
@@ -46,6 +48,8 @@ class Controller:
   def observe(self):
     self.stops.append(self.loop)
     response = sc_pb.ResponseObservation(actions=self.actions.get(self.loop - 1, ()))
+    for loop in sorted(loop for loop in self.errors if loop <= self.loop):
+      response.action_errors.add(result=self.errors.pop(loop))
     response.observation.game_loop = self.loop
     raw = response.observation.raw_data
     raw.player.camera.x = raw.player.camera.y = 20

@@ -21,10 +21,11 @@ from tests.environments.sc2.replay_controllers import command, move_camera
 WIDTH, HEIGHT = controllers.WIDTH, controllers.HEIGHT
 
 
-def play(monkeypatch, loops, actions, end):
+def play(monkeypatch, loops, actions, end, errors=({}, {})):
   """(schedule, steps, controllers) of a replay that pysc2's own stream plays."""
   from pysc2.lib.replay import replay_observation_stream
-  players = [controllers.Controller(player, end, actions[player - 1]) for player in (1, 2)]
+  players = [controllers.Controller(player, end, actions[player - 1], errors[player - 1])
+             for player in (1, 2)]
   config = recorded.agent_config.mini()
   stream = replays.open_stream(config)
   monkeypatch.setattr(replay_observation_stream, "_get_replay_version", lambda data: None)
@@ -65,6 +66,44 @@ def test_each_action_is_on_the_observation_before_it(monkeypatch):
     assert marines and not side[0].executed.units.any()
   first = found[2 if found[2].player == 0 else 3].step.action
   assert int(first.location) == 23 * 32 + 16  # cells of 4 game units, downwards
+
+
+def test_errors_of_frames_without_a_decision_are_in_the_next_one(monkeypatch):
+  """The game reports them one loop after the command, where no player decides, or only one."""
+  marine, pairs = command("Train_Marine_quick"), []
+  actions = ({10: [marine], 30: [marine]}, {11: [marine], 30: [marine]})
+  for errors in (({}, {}), ({11: 4, 12: 5, 31: 6}, {12: 7})):
+    _, found, _ = play(monkeypatch, ([10, 30], [11, 30]), actions, 60, errors)
+    pairs.append([[(int(step.step.observation.game_loop), int(step.step.observation.action_result))
+                   for step in found if step.player == player] for player in (0, 1)])
+  assert pairs[0] == [[(0, 0), (10, 0), (30, 0), (60, 0)], [(0, 0), (11, 0), (30, 0), (60, 0)]]
+  assert pairs[1] == [[(0, 0), (10, 0), (30, 4), (60, 0)], [(0, 0), (11, 0), (30, 7), (60, 0)]]
+
+
+def test_a_decision_has_each_of_its_errors_once():
+  schedule = replays.plan(([10, 20], [15]), 30)
+  players = [controllers.Controller(1, 30, {}, {11: 4, 15: 5}), controllers.Controller(2, 30, {})]
+
+  def frames():
+    for loop in schedule.frames:
+      for controller in players:
+        controller.loop = loop
+      yield tuple(controller.observe() for controller in players)
+
+  errors = {(d.player, d.frame[0].observation.game_loop):
+            [error.result for error in d.frame[d.player].action_errors]
+            for d in replays.align(frames(), schedule)}
+  assert errors == {(0, 0): [], (1, 0): [], (0, 10): [], (1, 15): [], (0, 20): [4, 5],
+                    (0, 30): [], (1, 30): []}
+
+
+def test_a_step_has_the_delay_of_the_decision_before(monkeypatch):
+  _, found, _ = play(monkeypatch, ([10, 300], [40]), (
+    {10: [command("Train_Marine_quick")]}, {40: [command("Stop_quick")]}), 350)
+  delays = [[(int(step.step.observation.game_loop), int(step.step.action.delay))
+             for step in found if step.player == player] for player in (0, 1)]
+  assert delays == [[(0, 1), (10, 10), (137, 127), (264, 127), (300, 36), (350, 50)],
+                    [(0, 1), (40, 40), (167, 127), (294, 127), (350, 56)]]
 
 
 def test_long_waits_are_split(monkeypatch):

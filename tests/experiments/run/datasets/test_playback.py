@@ -94,7 +94,7 @@ def test_the_steps_of_a_dataset_are_those_of_the_replay(tmp_path):
   assert loops == [0, 10, 70, 197, 200]
   names = [v.FUNCTIONS.names[i] for i in values("action.function")[:, 0]]
   assert names == ["no_op", "Train_Marine_quick", "Effect_Stim_quick", "no_op", "no_op"]
-  assert values("action.delay")[:3, 0].tolist() == [10, 60, 127]
+  assert values("action.delay")[:, 0].tolist() == [10, 60, 127, 3, 0]  # the game ends 3 loops later
   assert values("reward")[:, 0].tolist() == [0, 0, 0, -1, 0]
   assert values("discount")[:, 0].tolist() == [1, 1, 1, 0, 0]
   assert values("weight")[:, 0].tolist() == [1, 1, 1, 1, 0]

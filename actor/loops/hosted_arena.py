@@ -52,7 +52,7 @@ class HostedArena:
     home, away = players[0], players[0 if bot else 1]  # a bot's race is in its name
     races = types.RACES.index(home.race), types.RACES.index(away.race)
     self._requests.clear()
-    while self._hosting.processes.busy():  # an older game, which its own weights must end
+    while self._hosting.processes.busy():  # an older game, which needs its weights to its end
       self._hosting.run_once()
     for number, found in enumerate(params):
       if found is not None:

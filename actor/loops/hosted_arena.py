@@ -73,7 +73,7 @@ class HostedArena:
     return play
 
   def _play(self, request: GameRequest, on_step: Callable[[], object]) -> Report:
-    """Plays a game and returns its report. That of a game before it, which broke off, is dropped."""
+    """Plays a game and returns its report; that of an older game, which broke off, is dropped."""
     self._replay.unlink(missing_ok=True)  # of another game
     self._requests.append(request)
     self._hosting.processes.resume()

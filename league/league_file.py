@@ -318,13 +318,24 @@ def count_branches(connection: sqlite3.Connection,
 
 def count_behaviours(connection: sqlite3.Connection,
                      cells: Iterable[tuple[str, archive.Cell]]) -> None:
-  """Counts games by player and cell of the archive, at the present steps of the learners."""
+  """Counts games by player and cell of the archive, at the present steps of the learners.
+
+  The steps of a snapshot's games stay once the cell has enough games, with those that its parent
+  played as the same policy before.
+  """
+  # The parent's row: the name of a snapshot is that of its parent, a hyphen and its number.
+  before = ("SELECT games FROM behaviours AS live JOIN players ON players.name = ?1 "
+            "AND live.player = players.parent "
+            "AND live.snapshots = CAST(substr(?1, length(players.parent) + 2) AS INTEGER) - 1 "
+            "WHERE live.opening = ?2 AND live.army = ?3 AND live.attack = ?4")
   connection.executemany(
     "INSERT INTO behaviours SELECT ?1, COALESCE((SELECT snapshots FROM progress WHERE name = ?1), "
     "0), ?2, ?3, ?4, 1, (SELECT COALESCE(SUM(steps), 0) FROM progress) WHERE TRUE "
     "ON CONFLICT (player, snapshots, opening, army, attack) DO UPDATE SET "
-    f"steps = CASE WHEN games < {archive.FEWEST_GAMES} THEN excluded.steps ELSE steps END, "
-    "games = games + 1", ((name, *cell) for name, cell in cells))
+    f"steps = CASE WHEN games < {archive.FEWEST_GAMES} "
+    f"AND games + COALESCE(({before}), 0) < {archive.FEWEST_GAMES} "
+    "THEN excluded.steps ELSE steps END, games = games + 1",
+    ((name, *cell) for name, cell in cells))
 
 
 def insert_replay(connection: sqlite3.Connection, replay: Replay) -> None:

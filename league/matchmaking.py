@@ -255,8 +255,8 @@ class Opponents:
   """The opponents that a learning player may meet; valid until a player joins or leaves the league.
 
   Attributes:
-    match: returns the next match, of at most MOST_DRAWS draws; raises ValueError if it needs a main
-      agent and there is none.
+    match: returns the next match, of at most MOST_DRAWS draws; raises LeagueError if it needs a
+      main agent and there is none.
   """
 
   def __init__(self, home: Player, roster: Roster, scores: LiveScores,
@@ -264,11 +264,11 @@ class Opponents:
     """Takes the player, its league, the scores, and the shares and thresholds.
 
     Raises:
-      ValueError: the player does not learn.
+      LeagueError: the player does not learn.
     """
     if not home.learns:
-      raise ValueError(f"Player {home.name} is {home.kind}: it requests no matches and is only an "
-                       f"opponent. Expected one of {p.LEARNING_KINDS}.")
+      raise p.LeagueError(f"Player {home.name} is {home.kind}: it requests no matches and is only "
+                          f"an opponent. Expected one of {p.LEARNING_KINDS}.")
     self._home, self._rules, self._table = home.name, rules, scores
     self._pfsp_share = rules.pfsp_share
     self._verified_share = rules.pfsp_share + rules.verification_share
@@ -352,7 +352,7 @@ class Opponents:
     """Returns a live main agent, drawn uniformly."""
     lives = self._lives
     if not lives:
-      raise ValueError(f"{self._home} has no opponent: the league has no main agent. Add one.")
+      raise p.LeagueError(f"{self._home} has no opponent: the league has no main agent. Add one.")
     return lives[int(next(draws) * len(lives))]
 
   def _verification(self, opponent: _Live) -> tuple[_Group | None, int]:
@@ -390,7 +390,7 @@ def match(home: Player, players: Sequence[Player], payoff: Scores, rng: Random,
     rules: shares and thresholds.
 
   Raises:
-    ValueError: the player does not learn, or the league has no main agent.
+    LeagueError: the player does not learn, or the league has no main agent.
   """
   roster = Roster(players)
   opponents = Opponents(home, roster, _FixedScores(home, roster, payoff), rules)

@@ -223,11 +223,16 @@ class Reports:
     return _Staged(receipts, staged.pairs, longest)
 
   def _cells(self, report: Report, new: Sequence[bool]) -> Iterator[tuple[str, archive.Cell]]:
-    """Yields the players of new games with the cells of their behaviours; none of scripts."""
+    """Yields the players of new games with the cells of their behaviours; none of scripts.
+
+    A player that meets itself counts once for a cell, however many sides of the game are in it.
+    """
     for result, counted, found in zip(report.results, new, report.behaviours, strict=False):
-      for name, behaviour in zip((result.home, result.away), found, strict=False):
-        if counted and self._members.get(name).kind != SCRIPTED:
-          yield name, archive.cell(behaviour)
+      if counted:
+        sides = zip((result.home, result.away), map(archive.cell, found), strict=False)
+        for name, where in dict.fromkeys(sides):
+          if self._members.get(name).kind != SCRIPTED:
+            yield name, where
 
   def _notable(self, result: GameResult, loops: int, before: Counts | None,
                longest: int) -> tuple[str, ...]:

@@ -258,7 +258,7 @@ def load_params_and_step(path: str | os.PathLike,
   Raises:
     CheckpointMismatchError: another schema or vocabulary, or another agent than `config`.
     CheckpointDamagedError: the checkpoint, or every one, is damaged.
-    FileNotFoundError: there is none.
+    FileNotFoundError: there is none, as in an empty folder.
   """
   path = Path(path).absolute()
 
@@ -273,7 +273,7 @@ def load_params_and_step(path: str | os.PathLike,
   newest = _newest(found, lambda step: load(found[step], step), lambda step, error: None)
   if newest is not None:
     return newest
-  if not path.is_dir():
+  if not any((path / name).exists() for name in (MANIFEST, "params")):
     raise FileNotFoundError(f"no snapshot, checkpoint or directory of checkpoints at {path}")
   return load(path)
 

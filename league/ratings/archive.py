@@ -4,12 +4,12 @@ Source: MAP-Elites (Mouret and Clune 2015, *Illuminating search spaces by mappin
 score is that of Pugh et al. 2015. Players are trained by the league, not by the archive: it
 measures how many behaviours they have between them, and how well they play them.
 
-An archive never forgets: one more game lowers neither coverage nor QD score, as long as the
-qualities of the players stay the same.
+An archive never forgets: one more game lowers neither coverage nor QD score, at no step so far, as
+long as the qualities of the players stay the same.
 """
 
 import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +69,7 @@ class CellCount(NamedTuple):
     cell: of the behaviour.
     games: their number.
     steps: agent steps of all learners when there were FEWEST_GAMES, or at the latest game before.
+      Those of a snapshot include the games of its parent as the same policy.
   """
 
   player: str
@@ -156,8 +157,8 @@ def policy(count: CellCount, names: Mapping[str, int]) -> int | None:
   return names.get(count.player) if following is None else following
 
 
-def fill(counts: Iterable[CellCount], names: Sequence[str],
-         qualities: Sequence[float]) -> tuple[Archive, list[Point]]:
+def fill(counts: Iterable[CellCount], names: Sequence[str], qualities: Sequence[float],
+         former: Collection[str] = ()) -> tuple[Archive, list[Point]]:
   """Returns the archive of a league, and its measures after each change.
 
   Args:
@@ -165,13 +166,16 @@ def fill(counts: Iterable[CellCount], names: Sequence[str],
     names: [N] of the players.
     qualities: [N] at least 0; NaN: unknown. Then a snapshot has the quality of its parent, which it
       copies; another player holds no cell.
+    former: names of the snapshots whose parents have been reset since, and have other weights.
+      Without a quality of their own they hold no cell either.
   """
   index = {name: i for i, name in enumerate(names)}
   archive = EMPTY
   points: dict[int, Point] = {}  # the last one of its steps stands
   for steps, player, where, parents in sorted(_of_policies(counts, index)):
     # A new snapshot has not been rated yet.
-    rated = (float(qualities[i]) for i in (player, *parents))
+    copied = () if names[player] in former else parents
+    rated = (float(qualities[i]) for i in (player, *copied))
     quality = next((value for value in rated if not np.isnan(value)), None)
     if quality is None:
       continue
@@ -186,14 +190,16 @@ def _of_policies(counts: Iterable[CellCount], index: Mapping[str, int]
                  ) -> Iterator[tuple[int, int, Cell, tuple[int, ...]]]:
   """Yields each policy with FEWEST_GAMES in a cell: steps, its index, the cell, its parent's index.
 
-  A snapshot has two counts, because its parent played as the same policy before it.
+  A snapshot has two counts, because its parent played as the same policy before it. While a
+  snapshot is ordered and not saved, its parent's counts are of two policies.
   """
-  found: dict[tuple[int, Cell], list[CellCount]] = {}
+  found: dict[tuple[int, int, Cell], list[CellCount]] = {}
   for count in counts:
     player = policy(count, index)
     if player is not None:
-      found.setdefault((player, count.cell), []).append(count)
-  for (player, where), each in found.items():
+      own = count.snapshots if index.get(count.player) == player else 0
+      found.setdefault((player, own, count.cell), []).append(count)
+  for (player, _, where), each in found.items():
     if sum(count.games for count in each) >= FEWEST_GAMES:
       alone = [count.steps for count in each if count.games >= FEWEST_GAMES]
       parents = {index[count.player] for count in each if count.player in index} - {player}

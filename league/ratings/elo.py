@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from starleague.league.ratings.estimates import Estimate
+from starleague.league.ratings.estimates import Estimate, check_points
 
 ELO_SCALE = 400.0
 _ROUNDING = 1e-9
@@ -70,7 +70,8 @@ def elo_ratings(scores: np.ndarray, games: np.ndarray, anchor: int = 0, base: fl
 
   Raises:
     ValueError: the shapes differ, `games` is not finite or not symmetric, the scores of a pair do
-      not add up to its games, or `prior_games` is not positive and finite.
+      not add up to its games or one is outside [0, games], or `prior_games` is not positive and
+      finite.
   """
   strength, _ = _fit(scores, games, prior_games, iterations)
   return (strength - strength[anchor]) * ELO_SCALE / math.log(base)
@@ -146,7 +147,8 @@ def _without_diagonal(scores: np.ndarray, games: np.ndarray) -> tuple[np.ndarray
   if not np.allclose(games, games.T) or not np.allclose(scores + scores.T, games):
     raise ValueError("games must be symmetric, and scores and their transpose must add up to "
                      "games: give both directions of each pair.")
-  return scores, games
+  bounded = np.clip(scores, 0.0, games)  # decayed counts may exceed these bounds by their rounding
+  return check_points(np.where(np.isclose(scores, bounded), bounded, scores), games)
 
 
 def _log_likelihood(strength: np.ndarray, scores: np.ndarray, games: np.ndarray,

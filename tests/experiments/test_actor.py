@@ -70,14 +70,15 @@ def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, mon
   settings.save(settings.complete(values(SETTINGS)), head)
   save_imitator(head)
   league = graph.league(settings.load(head), head, time.time())
-  own = {name: tmp_path / name for name in ("learner", "actor 0", "evaluator 0")}
+  players = {name: tmp_path / name for name in ("learner", "actor 0", "evaluator 0")}
+  own = {**players, graph.DATA: tmp_path / graph.DATA}
   processes = [process._replace(argv=[str(own[process.name]) if word == str(head) else word
                                       for word in process.argv])
                if process.name in own else process for process in league.processes]
   copied = own["actor 0"] / run_files.PLAYERS
   wanted = [lambda: FIRST in met(head),
             lambda: any((copied / name).exists() for name in met(head)),
-            lambda: all(contents(node / run_files.INITIAL) for node in own.values()),
+            lambda: all(contents(node / run_files.INITIAL) for node in players.values()),
             lambda: rows(head, "SELECT 1 FROM replays WHERE path != ''")]
   end = time.monotonic() + DEADLINE_S
   with Runner(processes, deadline_seconds=60.0) as runner:
@@ -92,8 +93,9 @@ def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, mon
     assert "manifest.json" in frozen
     for node in (head, own["learner"]):
       assert contents(node / run_files.PLAYERS / path.name) == frozen
-  for node in own.values():
+  for node in players.values():
     assert contents(node / run_files.INITIAL) == contents(head / run_files.INITIAL)
+  for node in own.values():
     for name in (run_files.CONFIG, run_files.LIBRARY):
       assert (node / name).read_bytes() == (head / name).read_bytes()
     assert not (node / run_files.LEAGUE).exists()

@@ -8,6 +8,7 @@ from starleague.league import matchmaking, players
 from starleague.league.coordinator import Coordinator, Options
 from starleague.league.leases import EVALUATION, Assignment
 from starleague.league.payoff import LOSS, WIN
+from starleague.league.players import LeagueError, UnknownPlayerError
 from starleague.league.reporting import GamesReport, PlayedGame
 
 MAIN, EXPLOITER, HUNTER = "zerg-main-0", "zerg-main_exploiter-0", "zerg-league_exploiter-0"
@@ -234,7 +235,7 @@ def test_evaluators_know_of_games_players_and_pauses(league):
    "'x': expected one that the league gave"),
 ])
 def test_refused_requests_name_the_fault(league, call, message):
-  with pytest.raises((ValueError, KeyError), match=message):
+  with pytest.raises((LeagueError, UnknownPlayerError), match=message):
     call(league)
   assert len(league.leases) == 0
 

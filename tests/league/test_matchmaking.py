@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from starleague.league import matchmaking
 from starleague.league.counts import Counts, CountTable
 from starleague.league.matchmaking import MatchRules, Opponents, Roster
-from starleague.league.players import HISTORICAL, Player, snapshot
+from starleague.league.players import HISTORICAL, LeagueError, Player, snapshot
 
 MAIN = Player("main", "main", "protoss")
 RIVAL = Player("rival", "main", "zerg")
@@ -259,9 +259,9 @@ def test_scripted_players_are_past_with_scripted_are_past():
 
 def test_error_messages_name_the_player():
   rng = np.random.default_rng(0)
-  with pytest.raises(ValueError, match="main-0000 is historical"):
+  with pytest.raises(LeagueError, match="^Player main-0000 is historical: it requests no matches"):
     matchmaking.match(MAIN_COPIES[0], PLAYERS, Rates(), rng)
-  with pytest.raises(ValueError, match="exploiter has no opponent"):
+  with pytest.raises(LeagueError, match="^exploiter has no opponent: the league has no main agent"):
     matchmaking.match(EXPLOITER, [EXPLOITER], Rates(), rng)
 
 

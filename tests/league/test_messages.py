@@ -1,6 +1,7 @@
 """Messages: the arguments of each method, values that survive, sizes and shapes refused."""
 
 import inspect
+import pathlib
 
 import msgspec
 import pytest
@@ -47,3 +48,9 @@ def test_the_largest_message_is_encoded_and_one_byte_more_is_refused(monkeypatch
 def test_a_refusal_names_the_field_and_the_value(method, message, text):
   with pytest.raises(LeagueError, match=text):
     messages.decode(method, "request", message)
+
+
+def test_the_page_names_each_method_with_its_callers():
+  page = (pathlib.Path(__file__).parents[2] / "docs" / "league.md").read_text()
+  table = page.split("| caller | methods |")[1].split("\n\n")[0]
+  assert [name for name in messages.METHODS if f"`{name}`" not in table] == []

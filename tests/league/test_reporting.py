@@ -11,6 +11,7 @@ from starleague.league.coordinator import Coordinator
 from starleague.league.league_file import BranchCount, Replay, open_league_file
 from starleague.league.payoff import DRAW, LOSS, WIN, GameResult
 from starleague.league.players import Player
+from starleague.league.ratings import archive
 from starleague.league.ratings.archive import NEVER, Behaviour, CellCount
 from starleague.league.reporting import GamesReport, PlayedGame, Receipt
 
@@ -229,3 +230,30 @@ def test_impossible_behaviours_are_refused(league, found):
   with pytest.raises(ValueError, match=r"Game .*/0: behaviours are .*, expected at most two of a"):
     league.report_games([GamesReport(assignment, [PlayedGame(0, WIN, 1., 0, found)])])
   assert league.payoff.results(MAIN, FIRST).games == 0 and behaviours(league) == []
+
+
+def test_a_game_of_a_player_against_itself_counts_once_for_a_cell(league):
+  assignment = against(league, MAIN, MAIN)
+  for game, sides in enumerate(((RUSH, RUSH), (RUSH, LATE), (LATE,))):
+    league.report_games([GamesReport(assignment, [PlayedGame(game, WIN, 1., 0, sides)])])
+  assert [each[:4] for each in behaviours(league)] == [
+    (MAIN, 0, (1, 1, 0), 2), (MAIN, 0, (3, 3, 7), 2)]
+
+
+@pytest.mark.parametrize("live, held", [(0, 290), (1, 280), (2, 270), (3, 0)])
+def test_a_snapshots_games_keep_the_steps_at_which_it_held_the_cell(league, live, held):
+  """With the games of its parent before it, `live` of them at step 0."""
+  assignment = against(league, MAIN, FIRST)
+  league.report_games([GamesReport(assignment, [
+    PlayedGame(game, WIN, 1., 0, (RUSH,)) for game in range(live)])])
+  league.report_many([GameResult("due", MAIN, FIRST, WIN, 1.)], {MAIN: 250})
+  snapshot = league.complete(league.orders(MAIN)[0].id).name
+  match, = league.evaluation_matches(1, 9, among=[snapshot, FIRST])
+  sides = (RUSH, LATE) if match.home == snapshot else (LATE, RUSH)
+  for game in range(5):
+    league.set_steps(MAIN, 270 + 10 * game)
+    league.report_games([GamesReport(match, [PlayedGame(game, WIN, 1., 0, sides)])])
+    _, points = archive.fill(
+      [each for each in behaviours(league) if each.player != FIRST], [MAIN, snapshot], [0.5, 0.5])
+    games = live + game + 1
+    assert [point.steps for point in points] == [held] * (games >= archive.FEWEST_GAMES)

@@ -24,7 +24,7 @@ from starleague.league.league_file import open_league_file
 from starleague.league.payoff import WIN, GameResult
 from starleague.league.players import LeagueError
 from starleague.league.reporting import GamesReport, PlayedGame
-from tests.league.leagues import EXPLOITER, MAIN, free_port
+from tests.league.leagues import EXPLOITER, FIRST, MAIN, free_port
 from tests.processes import start_together
 
 KILLS, CLIENTS = 20, 3
@@ -50,6 +50,8 @@ def test_matches_and_results_over_the_network(league, client):
 def test_a_refusal_is_one_line_at_the_client(client):
   with pytest.raises(LeagueError, match="^The league in .* has no player 'nobody' among its 4.$"):
     client.matches("nobody")
+  with pytest.raises(LeagueError, match=f"^Player {FIRST} is historical: it requests no matches"):
+    client.matches(FIRST)
 
 
 def test_the_example_of_the_docs_works(tmp_path):

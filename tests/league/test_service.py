@@ -54,6 +54,7 @@ def request(**changes):
   ("matches", request(name="x" * 300), r"length <= 200 - at `\$.name`"),
   ("matches", request(surplus=1), "unknown field `surplus`"),
   ("matches", request(name="nobody"), "has no player 'nobody'"),
+  ("matches", request(name=FIRST), f"^Player {FIRST} is historical: it requests no matches"),
   ("steal", "{}", "Unknown method 'steal', expected one of"),
   ("__init__", "{}", "Unknown method '__init__'"),
   ("set_steps", '{"name": "zerg-main-0", "steps": 1e30}', r"Expected `int`, got `float`|range"),

@@ -14,8 +14,8 @@ NOTE = (
   "Games by opening (share of structures among the first ten units and structures), army (supply "
   "of a unit of the largest army) and time of the first kill. A player holds a cell with "
   f"{archive.FEWEST_GAMES} games in it, if none of higher quality does. Quality: the score that "
-  "its Elo predicts against the player with rating 0; a snapshot without games has its parent's. "
-  "Coverage: share of the "
+  "its Elo predicts against the player with rating 0; a snapshot without games has its parent's, "
+  "unless that was reset since. Coverage: share of the "
   f"{archive.EMPTY.holder.size} cells that are held. QD score: sum of their qualities, as the "
   "ratings are now.")
 _COLOURS = plots.COLOURS[0], plots.COLOURS[2]
@@ -31,10 +31,13 @@ class Filled(NamedTuple):
 
 
 def archive_of(facts: Facts) -> Filled:
-  """Returns the archive of a league; without games a snapshot has its parent's quality."""
+  """Returns the archive of a league.
+
+  Without games a snapshot has its parent's quality, unless the parent was reset since.
+  """
   qualities = np.where(facts.games.any(axis=1), elo_expected_score(facts.ratings.value), np.nan)
-  found, points = archive.fill(
-    facts.behaviours, [player.name for player in facts.players], qualities.tolist())
+  found, points = archive.fill(facts.behaviours, [player.name for player in facts.players],
+                               qualities.tolist(), facts.former())
   steps = sum(progress.steps for progress in facts.progress.values())
   if points and points[-1].steps < steps:
     points.append(points[-1]._replace(steps=steps))

@@ -78,6 +78,15 @@ class Facts(NamedTuple):
     """Returns the indices of a learning player's snapshots, in order of creation."""
     return [i for i, player in enumerate(self.players) if player.parent == learner.name]
 
+  def former(self) -> set[str]:
+    """Returns the names of the snapshots whose parents have been reset since."""
+    found: set[str] = set()
+    for learner in self.learners:
+      names = [self.players[i].name for i in self.snapshots(learner)]
+      last = max((i for i, name in enumerate(names) if name in self.resets), default=-1)
+      found.update(names[:last + 1])
+    return found
+
 
 def anchor_of(players: Sequence[Player]) -> int:
   """Returns the index of the player with rating 0.

@@ -199,11 +199,9 @@ def check_begun(runs: Sequence[Run], imitator: pathlib.Path | None) -> None:
   """
   for run in runs:
     supervision.check_resumed(run.config, run.path, run.league, "--runs_dir")
-    if run.updates > run.budget:  # the others would stop at the budget
-      key = "--updates" if run.target is None else "--exploiter_updates"
-      raise settings.SettingsError(
-        f"run {str(run.path)!r} has {run.updates} updates, expected at most {run.budget}; raise "
-        f"{key}, or choose another --runs_dir.")
+    key = "--updates" if run.target is None else "--exploiter_updates"
+    # The others would stop at the budget.
+    supervision.check_updates(run.path, run.updates, run.budget, key, "--runs_dir")
     begun = run.config.init == settings.IMITATION and (run.path / run_files.INITIAL).exists()
     if run.target is not None or not begun:  # of exploiters, `robustness.freeze` compares the agent
       continue

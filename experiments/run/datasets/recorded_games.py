@@ -62,9 +62,10 @@ def _weights(parts: Parts, run_dir: pathlib.Path, player: Player) -> Any:
   if not player.learns:
     return weights.load_snapshot(parts.config, RunCopy(run_dir), player.name)
   saved = run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS
-  # A learning player without a checkpoint still has the weights that the league began with.
+  # A learning player without a checkpoint still has the weights that the league began with. A
+  # learner makes the folders of all its players at once.
   return checkpoints.load_params(
-    saved if saved.is_dir() else run_dir / run_files.INITIAL, parts.config)
+    saved if checkpoints.find(saved) else run_dir / run_files.INITIAL, parts.config)
 
 
 def pairs(number: int) -> np.ndarray:

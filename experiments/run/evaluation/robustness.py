@@ -5,6 +5,7 @@ Exploiters are trained in a league of their own, in which they alone learn and t
 """
 
 import itertools
+import math
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -77,6 +78,8 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     "league.exploiter_goals": pursue, "league.objectives": "", "league.own_matchmaking": "",
     "league.snapshots_z": False, "league.main_updates": 0, "learner.updates": updates,
     "learner.stages": 1,
+    # The agent's run need not be a league, whose chunks divide the actors' batches.
+    "league.chunk": math.gcd(config.league.chunk, config.actor.inference_batch),
     # One process counts the updates of all exploiters.
     "cluster.learners": settings.ONE, "cluster.learner_hosts": 1})
 

@@ -2,9 +2,9 @@
 
 Each program runs in a seat, a Ray actor on a node that has the resources that the program needs.
 Ray places the seats; `process_runner.Runner` restarts what dies, as on one machine. A seat has the
-name of its process in the namespace `starleague-RUN`. All nodes need this package. Those of
-learners and servers need the run's directory under the same path; actors and evaluators of a league
-do not.
+name of its process in the namespace `starleague-RUN`. All nodes need this package. Those of a
+league's actors, evaluators and data server may lack the run's directory; other nodes need it under
+the same path.
 """
 
 import contextlib

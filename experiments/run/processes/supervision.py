@@ -129,6 +129,26 @@ def check_resumed(config: ml_collections.ConfigDict, run_dir: pathlib.Path, leag
           f"{other}.")
 
 
+def check_updates(run_dir: pathlib.Path, found: int, most: int, flag: str,
+                  other: str = "--run") -> None:
+  """Checks that a run has no more updates than it should get, as it would keep them.
+
+  Args:
+    run_dir: the run's directory.
+    found: updates behind its newest checkpoints.
+    most: updates that it should get.
+    flag: that sets them.
+    other: the flag that chooses another directory.
+
+  Raises:
+    SettingsError: it has more.
+  """
+  if found > most:
+    raise settings.SettingsError(
+      f"run {str(run_dir)!r} has {found} updates, expected at most {most}; raise {flag}, or choose "
+      f"another {other}.")
+
+
 class Watch:
   """Displays the run's state and records the totals of all actors."""
 

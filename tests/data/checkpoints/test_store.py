@@ -232,9 +232,12 @@ def test_load_params_finds_damage(copied, tmp_path):
   assert_same(checkpoints.load_params(copied), make_state(1).params)
   with pytest.raises(FileNotFoundError, match="no snapshot"):
     checkpoints.load_params(tmp_path / "nowhere")
-  (tmp_path / "empty").mkdir()
-  with pytest.raises(CheckpointDamagedError, match="manifest.json is missing"):
+  (tmp_path / "empty" / "notes").mkdir(parents=True)
+  with pytest.raises(FileNotFoundError, match=f"at {tmp_path}/empty$"):
     checkpoints.load_params(tmp_path / "empty")
+  (copied / "000000000001" / "manifest.json").unlink()
+  with pytest.raises(CheckpointDamagedError, match="manifest.json is missing"):
+    checkpoints.load_params(copied / "000000000001")
 
 
 def test_resumed_run_equals_an_uninterrupted_one_bit_for_bit(tmp_path):

@@ -146,3 +146,23 @@ def test_one_more_game_lowers_neither_coverage_nor_qd_score(games, more):
       best[where] = max(best[where], QUALITIES[player])
   assert archive.qd_score(before) == pytest.approx(sum(best.values()))
   assert round(200 * archive.coverage(before)) == len(best)
+
+
+@pytest.mark.parametrize("quality, held", [(np.nan, None), (0.5, "main-0001")])
+def test_a_new_snapshot_does_not_keep_the_cells_of_a_parent_that_was_reset(quality, held):
+  """The parent has other weights, and so another quality, until the snapshot has its own."""
+  names = ("main", "main-0001")
+  counts = [count("main", 0, (1, 2, 3), 5, 100), count("main", 1, (2, 2, 3), 5, 200)]
+  found, points = archive.fill(counts, names, (0.75, quality), former={"main-0001"})
+  assert found.holder[1, 2, 3] == (archive.NOBODY if held is None else names.index(held))
+  assert np.isnan(found.quality[1, 2, 3]) if held is None else found.quality[1, 2, 3] == 0.5
+  assert found.quality[2, 2, 3] == 0.75  # the reset player's own
+  assert [point.steps for point in points] == ([200] if held is None else [100, 200])
+
+
+def test_games_before_and_after_the_order_of_a_snapshot_are_those_of_two_policies():
+  """Also while it is not saved yet; before, one more game moved the held cell to its own steps."""
+  for later, steps in ((1, []), (2, []), (3, [300])):
+    _, points = archive.fill([count("main", 0, (1, 1, 1), 2, 100),
+                              count("main", 1, (1, 1, 1), later, 300)], ("main",), (0.5,))
+    assert [point.steps for point in points] == steps

@@ -72,6 +72,10 @@ def test_elo_ratings_of_undefeated_players_are_finite_and_ordered():
   ([[0, 1], [0, 0]], [[0, 1], [1, 0]], {"prior_games": 0}, "prior_games is 0"),
   ([[0, 1], [0, 0]], [[0, 1], [1, 0]], {"prior_games": np.nan}, "prior_games is nan"),
   ([[0, np.inf], [0, 0]], [[0, np.inf], [np.inf, 0]], {}, "games has 2 entries that are not fin"),
+  ([[0, 15], [-5, 0]], [[0, 10], [10, 0]], {},
+   r"^Expected 0 <= points <= games, found 15.0 points in 10.0 games at \(0, 1\).$"),
+  ([[0, -2], [-3, 0]], [[0, -5], [-5, 0]], {},
+   r"^Expected 0 <= points <= games, found -2.0 points in -5.0 games at \(0, 1\).$"),
 ])
 def test_elo_ratings_refuse_inconsistent_tables(scores, games, options, message):
   with pytest.raises(ValueError, match=message):
@@ -130,3 +134,11 @@ def test_elo_estimate_of_few_games_is_wide():
   assert widths[0] == 0 and widths[2] > 4 * widths[1] > 0
   half = ratings.elo_estimate(points, games, level=.5)
   np.testing.assert_allclose((half.high - half.low)[1:], widths[1:] * .67449 / 1.959964, rtol=1e-5)
+
+
+def test_elo_ratings_allow_for_the_rounding_of_decayed_counts():
+  games = np.array([[0, 100.0], [100, 0]])
+  won = np.nextafter(100, 101)
+  found = ratings.elo_ratings([[0, won], [100 - won, 0]], games, anchor=1)
+  assert 100 - won < 0
+  np.testing.assert_allclose(found, ratings.elo_ratings(np.triu(games), games, anchor=1))

@@ -46,6 +46,17 @@ def test_a_snapshot_without_games_has_the_quality_of_its_parent(small):
   assert found.archive.holder[1, 2, 0] == 3
 
 
+def test_a_snapshot_without_games_holds_no_cell_once_its_parent_was_reset(small):
+  games = np.zeros((3, 3))
+  games[0, 2] = games[2, 0] = 5  # the snapshot has none
+  reset = small._replace(games=games, resets=frozenset({"<m>-0001"}))
+  kept, empty = (archive_figures.archive_of(each).archive
+                 for each in (reset._replace(resets=frozenset()), reset))
+  assert kept.holder[0, 1, 7] == 1 and kept.quality[0, 1, 7] == pytest.approx(0.731059)
+  assert empty.holder[0, 1, 7] == archive.NOBODY and np.isnan(empty.quality[0, 1, 7])
+  assert empty.quality[1, 2, 0] == pytest.approx(0.731059)  # the live player's own
+
+
 def test_heat_map_by_army_opening_and_first_kill(small):
   figure = archive_figures.heat_map(small, archive_figures.archive_of(small))
   (trace,) = figure["data"]

@@ -53,3 +53,13 @@ def test_learners_and_their_snapshots(facts):
     steps = [facts.players[i].steps for i in indices]
     assert steps == sorted(steps)
     assert {facts.players[i].parent for i in indices} <= {learner.name}
+
+
+def test_snapshots_from_before_the_last_reset_of_their_parent(facts):
+  first, second = (Player(f"m-000{n}", kinds.HISTORICAL, parent="m", parent_kind=kinds.MAIN)
+                   for n in (2, 3))
+  found = facts._replace(players=(MAIN, FROZEN, first, second, SCRIPT))
+  for resets, former in ((set(), set()), ({"m-0001"}, {"m-0001"}),
+                         ({"m-0001", "m-0002"}, {"m-0001", "m-0002"}),
+                         ({"m-0003"}, {"m-0001", "m-0002", "m-0003"})):
+    assert found._replace(resets=frozenset(resets)).former() == former

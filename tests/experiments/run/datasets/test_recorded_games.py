@@ -40,7 +40,9 @@ def run_dir(tmp_path, weights):
   league.Coordinator(path / run_files.LEAGUE, [first, *others, second]).close()
   checkpoints.save_params(path / run_files.INITIAL, uniform, config)
   learnt = run_files.learner_dir(path, MAIN) / run_files.CHECKPOINTS
-  checkpoints.save_params(learnt, trained, config)
+  checkpoints.save_params(learnt / f"{7:012d}", trained, config, 7)
+  # A learner makes the folders of all its players at once.
+  (run_files.learner_dir(path, EXPLOITER) / run_files.CHECKPOINTS).mkdir(parents=True)
   checkpoints.save_params(run_files.snapshot_path(path, SECOND), trained, config)
   return path
 

@@ -15,6 +15,7 @@ from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import robustness
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
+from starleague.experiments.run.processes import league_run
 from tests.actor import builders
 
 KEY = jax.random.key(0)
@@ -64,6 +65,15 @@ def test_one_learner_counts_the_updates_of_all_exploiters(parts, key, value, exp
   source = settings.complete(config_of().to_dict(), {key: value, "cluster.learner": "CPU:4"})
   found = settings.flat(robustness.exploiting(source, parts, False, 2, 400).to_dict())
   assert found[key] == expected and found["cluster.learner"] == "CPU:4"
+
+
+@pytest.mark.parametrize("chunk, batch, expected", [(16, 64, 16), (16, 24, 8), (7, 64, 1)])
+def test_chunks_divide_the_batches_of_the_agents_run(chunk, batch, expected, parts):
+  """A run of one agent has no chunks."""
+  source = config_of(**{"league.chunk": chunk, "actor.inference_batch": batch})
+  found = robustness.exploiting(source, parts, False, 2, 400)
+  assert found.league.chunk == expected
+  league_run.check(found)
 
 
 def test_exploiters_of_a_run_in_stages_have_one(parts):

@@ -72,6 +72,14 @@ def test_the_limits_of_stages_may_change_until_the_first_one_is_over(tmp_path):
   assert settings.load(tmp_path).seconds == 900.0
 
 
+def test_a_run_has_at_most_the_updates_that_it_should_get(tmp_path):
+  supervision.check_updates(tmp_path, 5, 5, "--updates")
+  with pytest.raises(settings.SettingsError, match=(
+      f"^run '{tmp_path}' has 6 updates, expected at most 5; raise --updates, or choose another "
+      "--run.$")):
+    supervision.check_updates(tmp_path, 6, 5, "--updates")
+
+
 def test_a_package_for_metrics_that_is_not_installed_is_named_before_the_run(
     tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, "wandb", None)

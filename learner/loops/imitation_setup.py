@@ -184,7 +184,7 @@ def make_library(options: ImitationOptions, data: games.GamesDataset,
     UserError: the dataset has no player of a name.
   """
   learnt, _ = games.split(data, options.held_out)
-  chosen = winners_of(options, data)
+  chosen = _imitated(options, data, labelled) & winners_of(options, data)
   rows = learnt[chosen[learnt]]
   found = games.library(data, rows)
   have = found.z.units.any(axis=-1)

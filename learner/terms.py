@@ -22,6 +22,9 @@ ARGUMENTS = Arguments._fields
 OVER_USED = ("cross_entropy", "accuracy", "illegal", "entropy", "kl")
 OVER_LEARNT = (
   "ratio", "clipped_fraction", "mean_value", "mean_reward", "explained_variance", "emphasis")
+# Losses that are shown per learnt step, as that of held-out games is. The loss that is minimised is
+# a mean over all T * B steps.
+LOSS_OVER_LEARNT = ("loss/cross_entropy",)
 # Metrics of companion systems that are means over fresh unrolls, in batches with replayed ones.
 OVER_FRESH = ("loss/policy", "loss/value", "entropy/action")
 
@@ -134,7 +137,7 @@ def measured(metrics: Mapping[str, float]) -> dict[str, float]:
     fraction = None
     if kind in OVER_USED:
       fraction = metrics.get(f"used/{argument}")
-    elif kind in OVER_LEARNT:
+    elif kind in OVER_LEARNT or name in LOSS_OVER_LEARNT:
       fraction = metrics.get("learnt_steps")
     if name in OVER_FRESH:
       fraction = metrics.get("fresh_unrolls")

@@ -143,7 +143,7 @@ def verify(path: str | os.PathLike) -> tuple[Description, Mapping[str, str]]:
 
 
 def check_path(path: str | os.PathLike) -> None:
-  """Raises GamesError if a folder cannot be written because `reading.read` takes it as several."""
+  """Raises GamesError if a folder cannot be written because `joining.read` takes it as several."""
   if "," in str(path):
     raise GamesError(f"dataset {str(path)!r}: expected a folder without ',', which separates "
                      "folders; choose another folder.")

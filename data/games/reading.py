@@ -1,6 +1,6 @@
-"""Reads datasets of recorded games: whole games in order, and their z.
+"""Reads a dataset of recorded games: whole games in order, and their z.
 
-    games = read("data/demonstrations")
+    games = joining.read("data/demonstrations")
     training, held_out = split(games, 0.1)
     for batch in in_order(games, training, batch_size=32, unroll_length=16, seed=0):
       trajectory = wire.unpack(batch.packed, games.config)
@@ -52,58 +52,12 @@ class GamesDataset(NamedTuple):
   maps: tuple[str, ...]
   parts: tuple[str, ...]  # files, relative to the path or absolute
   episodes: Episodes
+  firsts: tuple[int, ...]  # number of each folder's first game; of one folder (0,)
   digest: str  # SHA-256 of the parts in order: another one is another order of other games
 
 
-def read(path: str | os.PathLike, preset: str | None = None) -> GamesDataset:
-  """Opens a dataset: checks its manifest and files, and reads the description of every episode.
-
-  Args:
-    path: the folder; several, separated by commas, are read as one dataset. The games of later
-      folders get the numbers that follow. Each is given once: a repeated game could be learnt and
-      held out.
-    preset: name of the preset that the steps must have; None: any.
-
-  Raises:
-    GamesError: a folder is not a dataset, is damaged, or has another preset, vocabulary or
-      version; or several do not have the same tier and maps, have the same games, or a name is
-      empty.
-  """
-  folders = str(path).split(",")
-  if not all(folders):
-    raise GamesError(f"dataset {str(path)!r}: expected folders, separated by commas, found the "
-                     "empty name ''; leave it out.")
-  found = _read_one(folders[0], preset)
-  digests = {found.digest: folders[0]}
-  for folder in folders[1:]:
-    other = _read_one(folder, preset or found.config.name)
-    if other.parts and other.digest in digests:
-      raise GamesError(f"dataset {str(path)!r}: expected each game once, found those of "
-                       f"{digests[other.digest]} again in {folder}; leave one out.")
-    digests[other.digest] = folder
-    found = _joined(found, other)
-  return found
-
-
-def _joined(one: GamesDataset, other: GamesDataset) -> GamesDataset:
-  """Returns two datasets as one."""
-  for name in ("tier", "maps"):
-    expected, found = getattr(one, name), getattr(other, name)
-    if expected != found:
-      raise GamesError(f"{other.path} was recorded with another {name} than {one.path}: expected "
-                       f"{expected!r}, found {found!r}; leave it out.")
-  first = int(one.episodes.game.max(initial=-1)) + 1
-  moved = other.episodes._replace(
-    game=other.episodes.game + first, part=other.episodes.part + np.int32(len(one.parts)))
-  parts = (*one.parts, *(str(other.path.absolute() / name) for name in other.parts))
-  return one._replace(
-    parts=parts, digest=manifests.manifest_digest([one.digest, other.digest]),
-    episodes=Episodes(
-      *(np.concatenate(columns) for columns in zip(one.episodes, moved, strict=True))))
-
-
-def _read_one(path: str | os.PathLike, preset: str | None) -> GamesDataset:
-  """Opens the dataset of one folder."""
+def read_folder(path: str | os.PathLike, preset: str | None = None) -> GamesDataset:
+  """Opens the dataset of one folder; see `joining.read`."""
   found, digests = files.verify(path)
   parts = tuple(sorted(digests))
   if preset not in (None, found.preset):
@@ -117,7 +71,7 @@ def _read_one(path: str | os.PathLike, preset: str | None) -> GamesDataset:
     raise GamesError(f"{path}: expected {found.episodes} episodes as in {files.MANIFEST}, "
                      f"found {len(episodes.game)}; copy the dataset again, or record again.")
   return GamesDataset(
-    Path(path), agent_config.preset(found.preset), found.tier, found.maps, parts, episodes,
+    Path(path), agent_config.preset(found.preset), found.tier, found.maps, parts, episodes, (0,),
     manifests.manifest_digest([digests[name] for name in parts]))
 
 
@@ -188,17 +142,16 @@ def _named(file: Path) -> Iterator[None]:
     raise GamesError(f"{file} is not a part of a dataset of games: {reason}") from error
 
 
-def split(games: GamesDataset, share: float,
-          later: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def split(games: GamesDataset, share: float) -> tuple[np.ndarray, np.ndarray]:
   """Splits a dataset by game: both sides of a game are on the same side of the split.
 
-  The choice depends only on the numbers of the games.
+  The choice depends only on the numbers of the games in their folder. Each folder of a joined
+  dataset is split as it is alone: games that initial weights have learnt from it stay learnt ones.
 
   Args:
     games: the dataset.
-    share: of the games that are held out, 0 to 1; at least one game if it is above 0.
-    later: number of the first game that was added later. The games before it are split as they
-      were without the others, which are split apart. None: there is none.
+    share: of each folder's games that are held out, 0 to 1; at least one game of each if it is
+      above 0.
 
   Returns:
     Training rows and held-out rows, indices of `games.episodes`.
@@ -206,8 +159,10 @@ def split(games: GamesDataset, share: float,
   if not 0.0 <= share <= 1.0:
     raise ValueError(f"share: expected 0 to 1, found {share}.")
   numbers = np.unique(games.episodes.game)
-  parts = [numbers] if later is None else [numbers[numbers < later], numbers[numbers >= later]]
-  held_out = np.isin(games.episodes.game, np.concatenate([_chosen(part, share) for part in parts]))
+  folders = np.split(numbers, np.searchsorted(numbers, games.firsts[1:]))
+  held_out = np.isin(games.episodes.game, np.concatenate(
+    [first + _chosen(folder - first, share)
+     for first, folder in zip(games.firsts, folders, strict=True)]))
   return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
@@ -296,14 +251,19 @@ class _Reader:
       self._open[part] = opened
     return self._open[part]
 
-  def steps(self, row: int) -> wire.Columns:
+  def _row(self, row: int, names: Sequence[str]) -> tuple[Path, int, Any]:
+    """Returns the file of an episode, its row there, and a table of its columns."""
     episodes = self._games.episodes
     part, group = int(episodes.part[row]), int(episodes.row[row])
     file = self._games.path / self._games.parts[part]
     with _named(file):
-      table = self._file(part).read_row_group(
-        group, columns=list(files.STEPS), use_threads=False)
-    size, columns = int(episodes.decisions[row]) + 1, []
+      return file, group, self._file(part).read_row_group(
+        group, columns=list(names), use_threads=False)
+
+  def steps(self, row: int) -> wire.Columns:
+    """Returns the steps of an episode; GamesError if they do not fit the preset."""
+    file, group, table = self._row(row, files.STEPS)
+    size, columns = int(self._games.episodes.decisions[row]) + 1, []
     for name, width, dtype in zip(files.STEPS, self._widths, self._dtypes, strict=True):
       found = _values(file, name, group, table[name][0], dtype)
       if found.size != size * width:
@@ -312,6 +272,18 @@ class _Reader:
       columns.append(found.reshape(size, width))
     return wire.Columns(*columns)
 
+  def z(self, row: int) -> types.Statistics:
+    """Returns the z of an episode; GamesError if a field does not have its size."""
+    file, group, table = self._row(row, files.STATISTICS)
+    z = {}
+    for name, leaf in types.statistics_spec()._asdict().items():
+      found = _values(file, name, group, table[name][0], leaf.dtype)
+      if found.size != np.prod(leaf.shape):
+        raise GamesError(f"{file}: column {name!r}, row {group}: expected {np.prod(leaf.shape)} "
+                         f"values, found {found.size}; record again.")
+      z[name] = found.reshape(leaf.shape)
+    return types.Statistics(**z)
+
 
 def library(games: GamesDataset, rows: np.ndarray) -> StatisticsLibrary:
   """Returns the z of episodes, by map, races and starting side.
@@ -319,28 +291,14 @@ def library(games: GamesDataset, rows: np.ndarray) -> StatisticsLibrary:
   Args:
     games: the dataset.
     rows: indices of `games.episodes`; the library has their order.
+
+  Raises:
+    GamesError: a z is damaged.
   """
-  rows, episodes = np.asarray(rows), games.episodes
-  spec = types.statistics_spec()._asdict()
+  rows, episodes, reader = np.asarray(rows), games.episodes, _Reader(games)
   played: dict[int, PlayedGame] = {}
-  for part in np.unique(episodes.part[rows]):
-    file = games.path / games.parts[part]
-    table = _table(file, files.STATISTICS)
-    for row in map(int, rows[episodes.part[rows] == part]):
-      executed = _z(file, table, int(episodes.row[row]), spec)
-      played[row] = PlayedGame(
-        games.maps[episodes.map_index[row]], int(episodes.race[row]), int(episodes.away_race[row]),
-        int(episodes.side[row]), executed)
+  for row in rows[np.argsort(episodes.part[rows], kind="stable")].tolist():  # one file at a time
+    played[row] = PlayedGame(
+      games.maps[episodes.map_index[row]], int(episodes.race[row]), int(episodes.away_race[row]),
+      int(episodes.side[row]), reader.z(row))
   return StatisticsLibrary.from_games([played[int(row)] for row in rows])
-
-
-def _z(file: Path, table: Any, row: int, spec: Mapping[str, Any]) -> types.Statistics:
-  """Returns the z of a part's row; GamesError if a field does not have its size."""
-  z = {}
-  for name, leaf in spec.items():
-    found = _values(file, name, row, table[name][row], leaf.dtype)
-    if found.size != np.prod(leaf.shape):
-      raise GamesError(f"{file}: column {name!r}, row {row}: expected {np.prod(leaf.shape)} "
-                       f"values, found {found.size}; record again.")
-    z[name] = found.reshape(leaf.shape)
-  return types.Statistics(**z)

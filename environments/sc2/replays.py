@@ -184,8 +184,28 @@ def open_stream(config: AgentConfig) -> Any:
 
 def errors() -> tuple[type[Exception], ...]:
   """Returns pysc2's exceptions for unplayable replays and for failures of the game."""
+  import websocket
   from pysc2.lib import protocol, remote_controller, sc_process
   from pysc2.lib.replay import replay_observation_stream
   return (replay_observation_stream.ReplayError, remote_controller.ConnectError,
           remote_controller.RequestError, protocol.ConnectionError, protocol.ProtocolError,
-          sc_process.SC2LaunchError)
+          sc_process.SC2LaunchError, websocket.WebSocketException)
+
+
+def is_passing(error: Exception) -> bool:
+  """Returns whether the game did not start, or its connection was lost: the replay may be playable.
+
+  Args:
+    error: one of `errors`, or of the operating system.
+  """
+  import websocket
+  from pysc2.lib import protocol, remote_controller, sc_process
+  if isinstance(error, sc_process.SC2LaunchError):
+    # A version that is not installed, or too old, has the same class, but no error of the system.
+    return isinstance(error.__context__, OSError)
+  if isinstance(error, protocol.ProtocolError):
+    return "empty response" in str(error)  # the game has closed the connection
+  if type(error) is OSError:
+    return error.errno is not None  # bz2's error of damaged data has no number
+  return isinstance(error, OSError | remote_controller.ConnectError | protocol.ConnectionError
+                    | websocket.WebSocketException)

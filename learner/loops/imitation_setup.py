@@ -146,10 +146,8 @@ def make_phases(options: ImitationOptions, data: games.GamesDataset,
   Raises:
     UserError: a phase has no games to learn, or none to measure.
   """
-  chosen = named(options, data)
-  if labelled is not None:
-    chosen = chosen | (data.episodes.name == games.STUDENT)
-  learnt, held_out = (rows[chosen[rows]] for rows in games.split(data, options.held_out, labelled))
+  chosen = _imitated(options, data, labelled)
+  learnt, held_out = (rows[chosen[rows]] for rows in games.split(data, options.held_out))
   first = data.episodes.game < (np.inf if labelled is None else labelled)
   phases = [Phase("imitation", learnt[first[learnt]], held_out[first[held_out]],
                   options.learning_rate, options.seconds, options.epochs)]
@@ -173,12 +171,21 @@ def make_phases(options: ImitationOptions, data: games.GamesDataset,
 
 def make_library(options: ImitationOptions, data: games.GamesDataset,
                  labelled: int | None = None) -> StatisticsLibrary:
-  """Returns the z of the winners of high MMR, for training games; not those that measure.
+  """Returns the z of the imitated winners of high MMR, for training games; not those that measure.
 
   Games that a student played without z are left out.
+
+  Args:
+    options: of the imitation.
+    data: its games.
+    labelled: see `make_phases`.
+
+  Raises:
+    UserError: the dataset has no player of a name.
   """
-  learnt, _ = games.split(data, options.held_out, labelled)
-  rows = learnt[winners_of(options, data)[learnt]]
+  learnt, _ = games.split(data, options.held_out)
+  chosen = _imitated(options, data, labelled) & winners_of(options, data)
+  rows = learnt[chosen[learnt]]
   found = games.library(data, rows)
   have = found.z.units.any(axis=-1)
   return found if have.all() else games.library(data, rows[have])
@@ -200,6 +207,13 @@ def named(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:
                       f"{', '.join(sorted(set(names)))}, the players of {data.path}; "
                       f"found {name!r}")
   return np.isin(names, wanted)
+
+
+def _imitated(options: ImitationOptions, data: games.GamesDataset,
+              labelled: int | None) -> np.ndarray:
+  """Returns whether each episode is learnt, [N] bool: of `named`, and with labels the student's."""
+  chosen = named(options, data)
+  return chosen if labelled is None else chosen | (data.episodes.name == games.STUDENT)
 
 
 def winners_of(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:

@@ -52,7 +52,7 @@ def learn(agent: LearningAgent, options: OfflineOptions, run_dir: pathlib.Path,
                         readable=jax.vmap(learner.readable))
     for position, chunks in itertools.islice(
         found, max(0, options.updates - learner.step)):
-      values = learner.learn(position, chunks)
+      values, chunks = learner.learn(position, chunks)
       watch.check(values, chunks)
       log(learner.step, values, found.waiting(), last=learner.step == options.updates)
       report(learner.step)
@@ -110,16 +110,21 @@ class OfflineLearner:
     """Returns the trajectories of a device's chunks, for a diagnosis."""
     return wire.unpack(wire.Packed(*chunks.columns, chunks.carry.policy.state), self._agent.config)
 
-  def learn(self, position: Position, chunks: offline.Chunks) -> dict[str, jax.Array | float]:
-    """Starts an update; returns its metrics, still on a device, and the learning rate."""
+  def learn(self, position: Position, chunks: offline.Chunks,
+            ) -> tuple[dict[str, jax.Array | float], offline.Chunks]:
+    """Starts an update.
+
+    Returns:
+      Its metrics, still on a device, with the learning rate; and the chunks with their carry.
+    """
     imitation = self._options.imitation
     rate = imitation_setup.learning_rate(
       self._phase, self.step / self._options.updates, imitation.warm_up, imitation.final_rate)
+    chunks = chunks._replace(carry=self._carry)
     self._state, values, self._carry = self._update.carried(
-      train_state.with_learning_rate(self._state, rate), chunks._replace(carry=self._carry),
-      self._behaviour)
+      train_state.with_learning_rate(self._state, rate), chunks, self._behaviour)
     self.step, self.position = self.step + 1, position
-    return {**values, "learning_rate": rate}
+    return {**values, "learning_rate": rate}, chunks
 
   def save(self) -> None:
     """Saves a checkpoint with the position."""

@@ -130,6 +130,21 @@ def test_means_over_some_steps_are_those_of_the_whole_batch(devices, accumulate)
   assert found["ratio/others"] == pytest.approx(1.0)
 
 
+def test_the_cross_entropy_that_is_shown_is_per_learnt_step():
+  """T = 2, B = 2, and the same steps with as many of padding; the loss keeps its denominator."""
+  values = np.float32([[[1], [2]], [[3], [6]]])
+  padded = np.concatenate([values, np.full((2, 2, 1), 99.0, np.float32)])
+  shown = {}
+  for name, steps, learnt in (("whole", values, 2), ("padded", padded, 2), ("empty", values, 0)):
+    weight = np.zeros(steps.shape[:2], np.float32)
+    weight[:learnt] = 1.0
+    loss, metrics = terms.reduce_terms(
+      {"cross_entropy": terms.Term(jnp.asarray(steps), ())}, {}, jnp.asarray(weight))
+    found = terms.measured({key: float(value) for key, value in metrics.items()})
+    shown[name] = float(loss), found["loss/total"], found.get("loss/cross_entropy")
+  assert shown == {"whole": (3.0, 3.0, 3.0), "padded": (1.5, 1.5, 3.0), "empty": (0.0, 0.0, None)}
+
+
 def test_terms_are_summed_with_the_weights_of_steps_over_all_steps():
   """T = 2, B = 1; the second step's weight is 0, the denominator stays 2."""
   weight = jnp.float32([[1], [0]])

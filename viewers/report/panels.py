@@ -109,7 +109,7 @@ TITLES = {
   "loss/entropy": "Entropy loss",
   "loss/teacher_kl": "KL loss to the teacher",
   "loss/function_kl": "KL loss of the function early in games",
-  "loss/cross_entropy": "Cross-entropy loss",
+  "loss/cross_entropy": "Cross-entropy loss per learnt step",
   "loss/held_out": "Loss of held-out games",
   "loss/l2": "L2 loss",
   "value/winloss": "Value loss of the win-loss value",

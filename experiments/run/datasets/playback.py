@@ -17,7 +17,7 @@ from starleague.common.text import printable
 from starleague.data import wire
 from starleague.data.games import episodes, files
 from starleague.data.records import Records
-from starleague.data.replays import reading, refusals, workers
+from starleague.data.replays import library, reading, refusals, workers
 from starleague.data.replays.records import Decoded
 from starleague.environments.base import PlayerStep
 from starleague.experiments.run.games import sc2
@@ -29,6 +29,10 @@ _CHUNK = 64  # steps that are packed at once
 
 class PlaybackError(UserError):
   """The game cannot play a replay back; says why."""
+
+
+class GameLostError(UserError):
+  """The game did not start, or its connection was lost: the same command may succeed."""
 
 
 # (replay, decoded, config) -> the steps of both players in order of time
@@ -89,7 +93,8 @@ def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[
 
   Raises:
     InstallationError: the game is not installed.
-    PlaybackError: its version or map is not installed, or the game fails.
+    PlaybackError: its version or map is not installed, or the game refuses it.
+    GameLostError: the game does not start, or its connection is lost.
   """
   from starleague.environments.sc2 import replays
   from starleague.environments.sc2.client import installation
@@ -106,8 +111,14 @@ def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[
       decisions = replays.align(replays.play(stream, schedule), schedule)
       yield from replays.convert(decisions, settings)
   except failures as error:
-    raise PlaybackError(f"{decoded.game.file} (version {decoded.game.version}, map "
-                        f"{decoded.game.map}): {type(error).__name__}: {error}") from error
+    found = (f"{decoded.game.file} (version {decoded.game.version}, map {decoded.game.map}): "
+             f"{type(error).__name__}: {error}")
+    if replays.is_passing(error):
+      raise GameLostError(printable(
+        f"{found}; expected the game to start and to answer, because a dataset continues after "
+        "its newest game: start the command again. If this file fails each time, record the others "
+        "into another folder.")) from error
+    raise PlaybackError(found) from error
 
 
 def mmr_of(found: int | None) -> int:
@@ -181,7 +192,7 @@ def record(path: str | os.PathLike, replays: Sequence[Job], preset: str,
            play: PlayBack = play_back) -> files.Description:
   """Plays replays back into a dataset; continues one of the same replays.
 
-  A replay that cannot be played back is left out.
+  A replay that cannot be played back is left out. A map has one title, as in a library of z.
 
   Args:
     path: the dataset's folder.
@@ -197,17 +208,25 @@ def record(path: str | os.PathLike, replays: Sequence[Job], preset: str,
   Raises:
     GamesError: the folder holds something else, or a dataset of other replays.
     InstallationError: the game is not installed.
+    GameLostError: the game did not start, or its connection was lost. The games so far are
+      complete on disk.
   """
   config = agent_config.preset(preset)
-  maps = sorted({job.decoded.game.map for job in replays})
+  titles = library.map_titles([(job.decoded.game.map_digest, job.decoded.game.map)
+                               for job in replays])
+  maps = sorted(set(titles.values()))
   digest = hashlib.sha256(
     "".join(job.decoded.game.replay for job in replays).encode()).hexdigest()
   origin = f"{len(replays)} replays, SHA-256 {digest}"
   with files.GamesWriter(path, config, sc2.GAME.name, maps, origin) as writer:
     for number in range(writer.last_game + 1, len(replays)):
       job = replays[number]
+      map_index = maps.index(titles[job.decoded.game.map_digest])
       try:
-        sides = make_episodes(job, number, maps.index(job.decoded.game.map), config, play)
+        sides = make_episodes(job, number, map_index, config, play)
+      except GameLostError:
+        writer.flush()  # else the games of the open part would be played back again
+        raise
       except PlaybackError as error:
         refuse(job.path, str(error))
         continue

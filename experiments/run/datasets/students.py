@@ -347,7 +347,7 @@ def _continued_origin(path: pathlib.Path, demonstrators: Demonstrators, student:
   with_z = origin_of(demonstrators, student._replace(z=True))
   if not (path / files.MANIFEST).exists() or files.describe(path)[0].origin != with_z:
     return origin_of(demonstrators, student)
-  data = reading.read(path)
+  data = reading.read_folder(path)
   rows = np.flatnonzero(data.episodes.name == files.STUDENT)
   if student.taught and len(rows):
     observed = bool(reading.library(data, rows).z.units.any())

@@ -100,9 +100,17 @@ def imitation_options(config: ml_collections.ConfigDict) -> ImitationOptions:
 
 
 def offline_options(config: ml_collections.ConfigDict) -> OfflineOptions:
-  """Returns the options of offline learning: those of its method."""
+  """Returns the options of offline learning: those of its method.
+
+  Raises:
+    UserError: importance ratios are chosen for a method without any.
+  """
   imitation, method = imitation_options(config), config.offline.method
   clones = method in (CLONING, WINNERS)
+  if clones and config.offline.ratios == settings.RECORDED:
+    raise UserError(f"config key 'offline.ratios': expected {settings.CLONED!r} with "
+                    f"'offline.method' = {method!r}, which has no importance ratios; found "
+                    f"{config.offline.ratios!r}.")
 
   def winloss(cost: float) -> tuple[float, ...]:
     return cost, 0.0, 0.0, 0.0, 0.0

@@ -127,9 +127,10 @@ def check_z(config: ml_collections.ConfigDict, data: games.GamesDataset,
   try:
     z_source.from_games(parts, config, found)
   except KeyError as error:
+    players = f" by players of 'imitation.names' = {options.names!r}" if options.names else ""
     raise UserError(
       f"{data.path} lacks z for 'actor.pseudo_probability' = {config.actor.pseudo_probability}, "
-      "which come from learnt games that were won at an MMR of at least "
+      f"which come from learnt games that were won{players} at an MMR of at least "
       f"{options.fine_tune_mmr} ('imitation.fine_tune_mmr'): {error.args[0]}") from error
 
 

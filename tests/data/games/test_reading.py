@@ -90,17 +90,22 @@ def test_the_split_is_by_game(folder):
     games.split(found, 2)
 
 
-def test_games_that_are_added_do_not_change_the_split_of_the_others(folder, tmp_path):
-  first = games.read(folder)
-  added = recorded_games.write(tmp_path / "added", MINI, [2, 4, 3, 5], origin="others")
-  both = games.read(f"{folder},{added}")
-  training, held_out = games.split(both, 0.25, later=8)
-  assert sorted([*training, *held_out]) == list(range(24))
-  for found, expected in zip((training, held_out), games.split(first, 0.25), strict=True):
-    assert found[found < 16].tolist() == expected.tolist()
-  assert len(held_out[held_out >= 16]) == 2
-  # Without the number the later games would move some of the others.
-  assert games.split(both, 0.25)[1].tolist() != held_out.tolist()
+def test_each_folder_is_split_as_it_is_alone(folder, tmp_path):
+  """Weights that have learnt a folder alone measure with other games of it, whatever is joined."""
+  added = recorded_games.write(tmp_path / "added", MINI, [2, 4, 3, 5, 8, 13], origin="others")
+  paths = {"one": (folder, 16), "two": (added, 12),
+           "none": (recorded_games.write(tmp_path / "empty", MINI, []), 0)}
+  alone = {name: games.split(games.read(path), 0.25)[1] for name, (path, _) in paths.items()}
+  assert [len(held_out) for held_out in alone.values()] == [4, 4, 0]
+  for names in (("one", "two"), ("two", "one"), ("none", "two", "none", "one")):
+    both = games.read(",".join(str(paths[name][0]) for name in names))
+    starts = np.cumsum([0, *(paths[name][1] for name in names)])
+    training, held_out = games.split(both, 0.25)
+    assert held_out.tolist() == [
+      start + row for start, name in zip(starts, names, strict=False) for row in alone[name]]
+    assert sorted([*training, *held_out]) == list(range(28))
+  # The choice of one folder is that of earlier versions.
+  assert [alone[name].tolist() for name in ("one", "two")] == [[6, 7, 10, 11], [6, 7, 10, 11]]
 
 
 def test_the_library_has_the_z_of_the_rows(folder):
@@ -191,6 +196,8 @@ def test_other_row_groups_are_refused(folder, tmp_path):
   with pytest.raises(files.GamesError, match=f"{PART}: expected a row group for each of "
                      f"{len(table)} episodes, found {-(-len(table) // 2)}"):
     games.steps(found, 1)
+  with pytest.raises(files.GamesError, match=f"{PART}: expected a row group for each of"):
+    games.library(found, np.arange(1))
 
 
 def test_damaged_steps_are_named(folder, tmp_path):
@@ -205,57 +212,3 @@ def test_damaged_steps_are_named(folder, tmp_path):
   found = games.read(signed(copy))
   with pytest.raises(files.GamesError, match=f"{PART} is not a part of a dataset of games: "):
     games.steps(found, 0)
-
-
-def test_steps_that_do_not_fit_are_named_by_the_file_and_row_of_their_folder(folder, tmp_path):
-  other = recorded_games.write(tmp_path / "labels", MINI, [5, 7], origin="labels")
-  found = games.read(f"{folder},{other}")
-  row = 2 * len(LENGTHS) + 2
-  found.episodes.decisions[row] += 1
-  with pytest.raises(games.GamesError, match=(
-      f"^{other / PART}: column 'bits', row 2: expected 9 steps of .* record again.$")):
-    games.steps(found, row)
-
-
-def test_several_folders_are_read_as_one(folder, tmp_path):
-  other = recorded_games.write(tmp_path / "labels", MINI, [5, 7], origin="labels")
-  one, found = games.read(folder), games.read(f"{folder},{other}", "mini")
-  orders = (f"{folder}", f"{other}", f"{folder},{other}", f"{other},{folder}")
-  assert len({games.read(order).digest for order in orders}) == 4
-  count = 2 * len(LENGTHS)
-  assert found.episodes.game.tolist() == [i // 2 for i in range(count + 4)]
-  assert found.episodes.decisions[count:].tolist() == [5, 6, 7, 8]
-  for row in (0, 7, count, count + 3):
-    of, at = (one, row) if row < count else (games.read(other), row - count)
-    for a, b in zip(games.steps(found, row), games.steps(of, at), strict=True):
-      np.testing.assert_array_equal(a, b)
-  library = games.library(found, np.arange(count + 4)).z
-  np.testing.assert_array_equal(library.build_order_xy[count:, 0, 0], [0, 1, 2, 3])
-  learnt, held_out = games.split(found, 0.2)
-  assert sorted([*learnt, *held_out]) == list(range(count + 4))
-  assert not set(found.episodes.game[learnt]) & set(found.episodes.game[held_out])
-
-
-def test_folders_of_other_games_are_refused(folder, tmp_path):
-  with files.GamesWriter(tmp_path / "large", MINI, "default", ("open",), "a test") as writer:
-    writer.add([recorded_games.episode(MINI, 3, 0)])
-  with pytest.raises(files.GamesError, match="another tier than .*: expected 'mini', found 'def"):
-    games.read(f"{folder},{tmp_path / 'large'}")
-
-
-def test_games_that_are_given_twice_are_refused(folder, tmp_path):
-  copy = tmp_path / "copy"
-  shutil.copytree(folder, copy)
-  for again in (folder, f"{folder}/", copy):
-    with pytest.raises(files.GamesError, match=(
-        f"^dataset .*: expected each game once, found those of {folder} again in {again}; leave")):
-      games.read(f"{folder},{again}")
-  empty = [recorded_games.write(tmp_path / name, MINI, []) for name in "ab"]
-  assert games.read(f"{empty[0]},{empty[1]}").parts == ()
-
-
-@pytest.mark.parametrize("names", ["{folder},", ",{folder}", "{folder},,{folder}", ""])
-def test_an_empty_name_is_refused(folder, names):
-  names = names.format(folder=folder)
-  with pytest.raises(files.GamesError, match=f"^dataset {names!r}: expected folders, .*name '';"):
-    games.read(names)

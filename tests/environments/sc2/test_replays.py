@@ -159,3 +159,30 @@ def test_plans_stop_where_they_must(loops, end):
     assert gaps.max() <= types.MAX_DELAY
     waits = decisions - acts - {0}
     assert all(loop - 127 in decisions for loop in waits)
+
+
+def _failures():
+  """(error, whether the game did not start or was lost) of a replay's playback."""
+  import websocket
+  from pysc2.lib import protocol, remote_controller, sc_process
+  from pysc2.lib.replay import replay_observation_stream
+  not_started = sc_process.SC2LaunchError("Failed to launch: ['SC2_x64']")
+  not_started.__context__ = FileNotFoundError(2, "No such file or directory")
+  return [
+    (not_started, True), (sc_process.SC2LaunchError("No SC2 binary found at: SC2_x64"), False),
+    (remote_controller.ConnectError("Failed to connect to the SC2 websocket. Is it up?"), True),
+    (protocol.ConnectionError("Websocket timed out."), True),
+    (websocket.WebSocketTimeoutException("slow"), True),
+    (ConnectionResetError(104, "Connection reset by peer"), True), (TimeoutError("slow"), True),
+    (OSError(28, "No space left on device"), True), (OSError("Invalid data stream"), False),
+    (protocol.ProtocolError("Got an empty response from SC2."), True),
+    (protocol.ProtocolError("Error in RPC response (likely a bug)."), False),
+    (remote_controller.RequestError("StartReplay.Error.MissingReplay", None), False),
+    (replay_observation_stream.ReplayError("no metadata"), False),
+    (ValueError("Map Home not found"), False)]
+
+
+@pytest.mark.parametrize("error, expected", _failures())
+def test_failures_to_start_and_lost_connections_say_nothing_of_the_replay(error, expected):
+  assert replays.is_passing(error) is expected
+  assert isinstance(error, (OSError, ValueError, *replays.errors()))  # `play_back` catches it

@@ -146,6 +146,36 @@ def test_games_without_z_give_none_to_the_library(tmp_path):
   assert len(found) == sum(row % 4 == 0 for row in learnt) > 0 and found.z.units.any(axis=1).all()
 
 
+@pytest.mark.parametrize("names, labelled, expected, count", [
+  ("", None, {"rush", "siege"}, 9), ("rush", None, {"rush"}, 3), ("siege", None, {"siege"}, 6),
+  ("rush", 12, {"rush", games.STUDENT}, 6), ("siege", 12, {"siege", games.STUDENT}, 15)])
+def test_the_library_has_the_z_of_imitated_winners_alone(
+    tmp_path, names, labelled, expected, count):
+  """Player 0 wins a third of the games, player 1 the others; of labels, player 0 is the student."""
+  folders = ["games"] if labelled is None else ["games", "labels"]
+  for first, name, player in ((0, "games", "rush"), (12, "labels", games.STUDENT)):
+    with files.GamesWriter(tmp_path / name, MINI, "mini", ("open",), name) as writer:
+      for game in range(12):
+        winner = int(game % 3 > 0)
+        writer.add([recorded_games.episode(
+          MINI, 5, 2 * (first + game) + side, game=game, player=side, mmr=7000,
+          name=(player, "siege")[side], result=1 if side == winner else -1) for side in (0, 1)])
+  data = games.read(",".join(str(tmp_path / name) for name in folders))
+  options = imitation_options(held_out=0.25, names=names)
+  found = imitation_setup.make_library(options, data, labelled)
+  learnt, _ = games.split(data, 0.25)
+  won = [row for row in learnt
+         if data.episodes.result[row] > 0 and data.episodes.name[row] in expected]
+  assert len(found) == count
+  np.testing.assert_array_equal(
+    found.z.build_order_xy, games.library(data, np.array(won)).z.build_order_xy)
+
+
+def test_a_library_of_a_player_that_does_not_play_is_refused(folder):
+  with pytest.raises(UserError, match="'imitation.names': expected some of demo_2000, the players"):
+    imitation_setup.make_library(imitation_options(names="macro"), games.read(folder))
+
+
 def test_a_phase_without_games_is_refused(folder):
   data = games.read(folder)
   with pytest.raises(UserError, match=r"fine-tuning found 0 episodes to learn and 0"):

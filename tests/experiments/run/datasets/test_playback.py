@@ -25,12 +25,12 @@ ACTIONS = ({10: [command("Train_Marine_quick")], 70: [command("Effect_Stim_quick
            {30: [command("Attack_pt", place=(64.5, 32.5))] * 2})
 
 
-def make_job(tmp_path, name, end=200, map_name="Home"):
+def make_job(tmp_path, name, end=200, map_name="Home", digest=""):
   path = tmp_path / f"{name}.SC2Replay"
   path.write_bytes(name.encode())
   fields = dict.fromkeys(GameRow._fields, 0) | {
-    "replay": name, "file": str(path), "map": map_name, "loops": end, "version": "4.10",
-    "unread": "", "key": name}
+    "replay": name, "file": str(path), "map": map_name, "map_digest": digest or map_name,
+    "loops": end, "version": "4.10", "unread": "", "key": name}
   players = [PlayerRow(**dict.fromkeys(PlayerRow._fields, 0) | {
     "player": i + 1, "name": f"player {i}", "race": race, "opponent": other, "mmr": mmr, "side": i,
     "computer": False, "action_loops": [*ACTIONS[i], end]})
@@ -75,6 +75,71 @@ def test_replays_become_a_dataset_of_games(tmp_path):
   assert episodes.game.tolist() == [0, 0, 2, 2] and episodes.player.tolist() == [0, 1, 0, 1]
   assert episodes.mmr.tolist() == [4100, 3500] * 2 and episodes.result.tolist() == [-1, 1] * 2
   assert episodes.race.tolist() == [3, 1] * 2 and episodes.side.tolist() == [0, 1] * 2
+
+
+def test_a_map_has_one_title_whatever_the_language_of_its_files(tmp_path):
+  """As in a library of z: the most frequent title in ASCII."""
+  jobs = [make_job(tmp_path, name, map_name=title, digest=digest) for name, title, digest in (
+    ("a", "\uc0ac", "1"), ("b", "Lunch LE", "1"), ("c", "Acid", "2"), ("d", "\uc0ac", "1"))]
+  playback.record(tmp_path / "set", jobs, "mini", play=play)
+  dataset = games.read(tmp_path / "set")
+  assert dataset.maps == ("Acid", "Lunch LE")
+  assert dataset.episodes.map_index.tolist() == [1, 1, 1, 1, 0, 0, 1, 1]
+
+
+def test_a_lost_game_ends_the_command_and_the_same_one_continues(tmp_path):
+  """The third replay is left out: its failure is its own. The fourth is played the next time."""
+  jobs = [make_job(tmp_path, name) for name in ("a", "b", "broken", "c", "d")]
+  refused, played, lost = [], [], [b"c"]
+
+  def play_some(replay, decoded, config):
+    played.append(replay)
+    if replay in lost:
+      raise playback.GameLostError("the connection is lost")
+    return play(replay, decoded, config)
+
+  def record():
+    return playback.record(tmp_path / "set", jobs, "mini", play=play_some,
+                           refuse=lambda path, reason: refused.append(path.name))
+
+  with pytest.raises(playback.GameLostError, match="^the connection is lost$"):
+    record()
+  assert games.read(tmp_path / "set").episodes.game.tolist() == [0, 0, 1, 1]
+  lost.clear()
+  assert record().games == 4
+  assert games.read(tmp_path / "set").episodes.game.tolist() == [0, 0, 1, 1, 3, 3, 4, 4]
+  assert played == [b"a", b"b", b"broken", b"c", b"broken", b"c", b"d"]
+  assert refused == ["broken.SC2Replay"] * 2
+
+
+def test_a_game_that_is_lost_before_the_first_one_is_recorded_is_started_again(tmp_path):
+  def fail(replay, decoded, config):
+    raise playback.GameLostError("the game did not start")
+
+  job = make_job(tmp_path, "a")
+  with pytest.raises(playback.GameLostError):
+    playback.record(tmp_path / "set", [job], "mini", play=fail)
+  assert playback.record(tmp_path / "set", [job], "mini", play=play).games == 1
+
+
+def test_failures_of_the_game_and_of_a_replay_are_told_apart(tmp_path, monkeypatch):
+  from pysc2.lib import protocol
+  job = make_job(tmp_path, "a")
+  monkeypatch.setattr(installation, "find", lambda: tmp_path)
+  for error, expected, message in (
+      (protocol.ConnectionError("Websocket timed out."), playback.GameLostError,
+       f"{job.path} (version 4.10, map Home): ConnectionError: Websocket timed out.; expected the "
+       "game to start and to answer, because a dataset continues after its newest game: start the "
+       "command again. If this file fails each time, record the others into another folder."),
+      (protocol.ProtocolError("Error in RPC"), playback.PlaybackError,
+       f"{job.path} (version 4.10, map Home): ProtocolError: Error in RPC")):
+    def fail(config, error=error):
+      raise error
+
+    monkeypatch.setattr(replays, "open_stream", fail)
+    with pytest.raises(expected) as found:
+      list(playback.play_back(b"a", job.decoded, None))
+    assert str(found.value) == message and found.value.__cause__ is error
 
 
 def test_the_steps_of_a_dataset_are_those_of_the_replay(tmp_path):

@@ -66,6 +66,16 @@ def test_every_key_of_offline_learning_changes_its_options(key):
   assert one != other
 
 
+@pytest.mark.parametrize("method", ["cloning", "winners"])
+def test_recorded_ratios_are_refused_for_methods_without_ratios(method):
+  config = settings.complete({"offline": OFFLINE | {"method": method, "ratios": "recorded"}})
+  with pytest.raises(UserError) as refused:
+    learner_options.offline_options(config)
+  assert str(refused.value) == (
+    f"config key 'offline.ratios': expected 'cloned' with 'offline.method' = '{method}', which has "
+    "no importance ratios; found 'recorded'.")
+
+
 @pytest.mark.parametrize("method, cloning, policy, kl, steps, winners", [
   ("cloning", 1.0, 0.0, 0.0, 0, False), ("winners", 1.0, 0.0, 0.0, 0, True),
   ("actor_critic", 0.0, 1.0, 0.2, 0, False), ("emphatic", 0.0, 1.0, 0.2, 16, False)])

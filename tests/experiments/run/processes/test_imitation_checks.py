@@ -185,6 +185,24 @@ def test_a_dataset_that_lacks_z_is_refused_before_it_is_imitated(tmp_path):
   imitation_checks.check_z(given, opened(given, tmp_path / "without"))
 
 
+def test_a_dataset_in_which_no_chosen_player_wins_lacks_z(tmp_path):
+  """One player wins all games, from both sides."""
+  played = [[recorded_games.episode(
+    agent_config.mini(), 5, 2 * game + player, game=game, player=player, side=(game + player) % 2,
+    mmr=7000, name=("winner", "loser")[player]) for player in (0, 1)] for game in range(10)]
+  path = write(tmp_path / "games", played)
+  changes = {"imitation.held_out": 0.2, "imitation.fine_tune_seconds": 0.0}
+  for names in ("", "winner", "loser,winner"):
+    config = settings.complete({}, changes | {"imitation.names": names})
+    imitation_checks.check_z(config, opened(config, path))
+  config = settings.complete({}, changes | {"imitation.names": "loser"})
+  with pytest.raises(UserError, match=(
+      "games lacks z for 'actor.pseudo_probability' = 0.25, which come from learnt games that were "
+      "won by players of 'imitation.names' = 'loser' at an MMR of at least 6000 .*: No z for map "
+      "open, terran against terran, side 0, among 0 games on maps none")):
+    imitation_checks.check_z(config, opened(config, path))
+
+
 def test_a_game_without_recordings_needs_a_dataset():
   config = settings.complete({}, {"environment.name": "sc2"})
   with pytest.raises(settings.SettingsError, match=(

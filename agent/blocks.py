@@ -71,14 +71,14 @@ class GLU(hk.Module):
   Dauphin et al. 2017).
   """
 
-  def __init__(self, output_size: int, name: str):
+  def __init__(self, output_size: int, name: str, dtype: DTypeLike | None = None):
     super().__init__(name=name)
-    self._output_size = output_size
+    self._output_size, self._dtype = output_size, dtype
 
   def __call__(self, inputs: Array, context: Array) -> jax.Array:
-    """[C], [context size] -> [output_size]."""
+    """[C], [context size] -> [output_size] of `dtype`; None: of inputs' dtype."""
     gate = jax.nn.sigmoid(linear.Linear(inputs.shape[-1], name="gate")(context))
-    return linear.Linear(self._output_size, name="output")(gate * inputs)
+    return linear.Linear(self._output_size, name="output", dtype=self._dtype)(gate * inputs)
 
 
 class ResidualBlock(hk.Module):
@@ -206,7 +206,7 @@ def _strided_convolution(x: jax.Array, kernel: jax.Array) -> jax.Array:
 
 
 def convolution(x: jax.Array, kernel: jax.Array, stride: int = 1, padding: int = 0,
-                dilation: int = 1) -> jax.Array:
+                dilation: int = 1, dtype: DTypeLike | None = None) -> jax.Array:
   """Convolves a map.
 
   Args:
@@ -215,13 +215,14 @@ def convolution(x: jax.Array, kernel: jax.Array, stride: int = 1, padding: int =
     stride: of the kernel.
     padding: cells of zeros on each side.
     dilation: of the map; dilation - 1 zeros are inserted between neighbouring cells.
+    dtype: of the result; None: x's. JAX has no gradient of another one.
 
   Returns:
     [H', W', D].
   """
   return jax.lax.conv_general_dilated(
     x[None], kernel, (stride, stride), ((padding, padding),) * 2, (dilation, dilation),
-    dimension_numbers=("NHWC", "HWIO", "NHWC"))[0]
+    dimension_numbers=("NHWC", "HWIO", "NHWC"), preferred_element_type=dtype)[0]
 
 
 class Transformer(hk.Module):

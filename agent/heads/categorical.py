@@ -66,8 +66,8 @@ def embedding(config: AgentConfig, head: str, choice: Array, used: Array | bool 
 
 
 def _raw_logits(config: AgentConfig, head: str, autoregressive: Array) -> Array:
-  """Computes a head's logits by two hidden layers: [autoregressive_size] -> [SIZES[head]]."""
+  """Computes logits by two hidden layers: [autoregressive_size] -> [SIZES[head]] float32."""
   with hk.name_scope(head):
     x = blocks.relu(linear.Linear(config.head_size, name="hidden_0")(autoregressive))
     x = blocks.relu(linear.Linear(config.head_size, name="hidden_1")(x))
-    return linear.Linear(SIZES[head], name="logits")(x)
+    return linear.Linear(SIZES[head], name="logits", dtype=jnp.float32)(x)

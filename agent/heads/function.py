@@ -20,7 +20,8 @@ def logits(config: AgentConfig, inputs: HeadInputs) -> Array:
     x = relu(linear.Linear(config.head_size, name="input")(inputs.core))
     for i in range(config.action_blocks):
       x = recompute(ResidualBlock(config.head_size, name=f"block_{i}"), config.remat)(x)
-    raw = GLU(vocabulary.NUM_FUNCTIONS, name="logits")(relu(x), inputs.scalar_context)
+    output = GLU(vocabulary.NUM_FUNCTIONS, name="logits", dtype=jnp.float32)
+    raw = output(relu(x), inputs.scalar_context)
   legal = distributions.legal_functions(
     inputs.observation.available_actions, config.function_mask == "available")
   return distributions.apply_mask(raw, legal, config.temperature)

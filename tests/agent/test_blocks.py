@@ -185,11 +185,12 @@ def test_parameters_are_float32_and_layers_compute_in_their_inputs_dtype():
     with blocks.float32_parameters():
       state = blocks.LSTMState(jnp.zeros(4), jnp.zeros(4))
       outputs, states = blocks.LayerNormLSTM(4, name="lstm")(x, jnp.ones(2), state)
-      return blocks.GLU(3, name="glu")(outputs[0], x[0]), states
+      exact = blocks.GLU(3, name="exact", dtype=jnp.float32)(outputs[0], x[0])
+      return blocks.GLU(3, name="glu")(outputs[0], x[0]), exact, states
   transformed = hk.without_apply_rng(hk.transform(network))
   x = jnp.ones((2, 6), jnp.bfloat16)
   params = transformed.init(jax.random.key(0), x)
-  output, states = transformed.apply(params, x)
+  output, exact, states = transformed.apply(params, x)
   assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
-  assert output.dtype == jnp.bfloat16
+  assert output.dtype == jnp.bfloat16 and exact.dtype == jnp.float32
   assert states.cell.dtype == states.hidden.dtype == jnp.float32

@@ -1,5 +1,7 @@
 """Products and biases equal those of jax.numpy in value and gradient under any vmap."""
 
+import functools
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -38,6 +40,41 @@ def _assert_equal(ours, theirs, x, weights, maps):
 @pytest.mark.parametrize("outputs", [7, 2])  # more and fewer than inputs: two forms of gradient
 def test_product_equals_matmul(shape, maps, outputs):
   _assert_equal(linear.product, jnp.matmul, _random(0, *shape), _random(1, 3, outputs), maps)
+
+
+@_SHAPES
+def test_a_float32_result_of_bfloat16_is_exact_and_has_gradients_of_bfloat16(shape, maps):
+  x, weights = (_random(i, *size).astype(jnp.bfloat16) for i, size in enumerate((shape, (3, 7))))
+  wide = functools.partial(linear.product, dtype=jnp.float32)
+  found = wide(x, weights)
+  assert found.dtype == jnp.float32
+  np.testing.assert_allclose(
+    found, np.asarray(x, np.float64) @ np.asarray(weights, np.float64), rtol=1e-6, atol=1e-6)
+  assert (found != found.astype(jnp.bfloat16)).any()  # float32 of what bfloat16 cannot hold
+
+  def narrow(x, weights):
+    # The same cosines of the loss, which depend on the result, without the result's rounding.
+    product = linear.product(x, weights)
+    return product.astype(jnp.float32) + jax.lax.stop_gradient(
+      wide(x, weights) - product.astype(jnp.float32))
+
+  ours, theirs = (_outputs(function, x, weights, maps)[1] for function in (wide, narrow))
+  for one, other in zip(ours, theirs, strict=True):
+    assert one.dtype == jnp.bfloat16
+    np.testing.assert_array_equal(one.astype(jnp.float32), other.astype(jnp.float32))
+
+
+@_SHAPES
+def test_a_float32_result_changes_no_bit_of_float32(shape, maps):
+  x = _random(0, *shape)
+  plain, wide = (hk.without_apply_rng(hk.transform(
+    lambda x, dtype=dtype: linear.Linear(7, name="a", dtype=dtype)(x)))
+    for dtype in (None, jnp.float32))
+  params = plain.init(jax.random.key(0), x)
+  jax.tree.map(np.testing.assert_array_equal, params, wide.init(jax.random.key(0), x))
+  ours, theirs = (_outputs(lambda x, params, f=f: f.apply(params, x), x, params, maps)
+                  for f in (wide, plain))
+  jax.tree.map(np.testing.assert_array_equal, ours, theirs)
 
 
 @_SHAPES

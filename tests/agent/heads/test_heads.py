@@ -1,12 +1,23 @@
 """All heads: acting and learning agree, masks hold, arguments condition each other as published."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from starleague.agent import distributions, types, vocabulary
-from tests.agent.heads.built_heads import OF_TYPE, SETTINGS, N, labelled, repeated
+from tests.agent.heads.built_heads import (
+  OF_TYPE,
+  SETTINGS,
+  N,
+  labelled,
+  make_heads,
+  make_inputs,
+  repeated,
+  row,
+)
 
 
 def test_learning_reproduces_the_behaviour_log_probs(batch, forced):
@@ -20,6 +31,31 @@ def test_learning_reproduces_the_behaviour_log_probs(batch, forced):
       getattr(found, field), getattr(log_prob, field), atol=1e-5, err_msg=field)
   for field in ("function", "delay", "location"):
     np.testing.assert_allclose(getattr(again, field), getattr(logits, field), atol=1e-4)
+
+
+def test_bfloat16_does_not_round_logits():
+  """Nor do acting step by step and learning in a batch differ by more than in float32.
+
+  Both see the same bfloat16 inputs of each last layer, so that only the order of float32 sums
+  differs: 5e-7 was measured, 3e-6 for the sum over picks. Where XLA left out the rounding of these
+  inputs in one of the programs, log-probs of the function differed by 3e-3.
+  """
+  config = dataclasses.replace(SETTINGS, dtype="bfloat16", temperature=1.0)
+  params, sample, teacher_force = make_heads(config)
+  inputs = jax.tree.map(
+    lambda x: jnp.asarray(x, jnp.bfloat16 if x.dtype == np.float32 else x.dtype),
+    make_inputs(config, 3, 32))
+  act = jax.jit(lambda key, inputs: sample(params, key, inputs))
+  keys = jax.random.split(jax.random.key(4), 32)
+  steps = [act(key, row(inputs, i)) for i, key in enumerate(keys)]
+  action, log_prob, logits = jax.tree.map(lambda *x: jnp.stack(x), *steps)
+  again = jax.jit(jax.vmap(lambda inputs, action: distributions.log_prob(
+    teacher_force(params, inputs, action), action)))(inputs, action)
+  for field in vocabulary.Arguments._fields:
+    legal = getattr(logits, field)[getattr(logits, field) > distributions.NEGATIVE]
+    assert (legal != legal.astype(jnp.bfloat16)).mean() > 0.9, field
+    np.testing.assert_allclose(
+      getattr(again, field), getattr(log_prob, field), atol=1e-5, err_msg=field)
 
 
 def test_actions_obey_spec_and_masks(batch):

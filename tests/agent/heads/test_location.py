@@ -1,6 +1,7 @@
 """The location head: its upsampling and the order of its cells."""
 
 import dataclasses
+import functools
 
 import haiku as hk
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.agent import distributions, types, vocabulary
+from starleague.agent import blocks, distributions, types, vocabulary
 from starleague.agent.heads import location
 from tests.agent.heads.built_heads import SETTINGS, row
 
@@ -26,6 +27,59 @@ def test_transposed_convolution_equals_haikus(inputs):
   found = jax.jit(ours.apply)(params, x)
   assert found.shape == (10, 14, 2)
   np.testing.assert_allclose(found, jax.jit(theirs.apply)(mirrored, x), atol=1e-5)
+
+
+def up(dtype, x, channels=1):
+  """A layer with a result of `dtype`, as a function of its parameters and a batch; parameters."""
+  def network(x):
+    with blocks.float32_parameters():
+      return location.TransposedConvolution(channels, name="up", dtype=dtype)(x)
+  layer = hk.without_apply_rng(hk.transform(network))
+  params = layer.init(jax.random.key(1), x[0])
+  params = {"up": {**params["up"], "b": jnp.linspace(0.3, 0.7, channels)}}
+  return jax.jit(jax.vmap(layer.apply, (None, 0))), params
+
+
+@pytest.mark.parametrize("inputs", [3, 9])
+def test_a_float32_result_changes_no_bit_of_float32(inputs):
+  x, place = (jax.random.normal(jax.random.key(i), shape)
+              for i, shape in enumerate(((2, 3, 4, inputs), (2, 6, 8, 1))))
+  plain, params = up(None, x)
+  wide, same = up(jnp.float32, x)
+  jax.tree.map(np.testing.assert_array_equal, params, same)
+  found, expected = (jax.jit(jax.value_and_grad(
+    lambda params, x, f=f: (f(params, x) * place).sum(), (0, 1)))(params, x) for f in (wide, plain))
+  jax.tree.map(np.testing.assert_array_equal, found, expected)
+  np.testing.assert_array_equal(wide(params, x), plain(params, x))
+
+
+@pytest.mark.parametrize("inputs", [3, 9])
+def test_a_float32_result_of_bfloat16_is_exact_and_has_gradients_of_bfloat16(inputs):
+  x = jax.random.normal(jax.random.key(0), (2, 3, 4, inputs)).astype(jnp.bfloat16)
+  place = jax.random.normal(jax.random.key(2), (2, 6, 8, 1))
+  wide, params = up(jnp.float32, x)
+  exact, _ = up(None, x.astype(jnp.float32))
+  taps = params["up"]["w"].astype(jnp.bfloat16).astype(jnp.float32)
+  expected = exact({"up": {**params["up"], "w": taps}}, x.astype(jnp.float32))
+  found = wide(params, x)
+  assert found.dtype == jnp.float32 and (found != found.astype(jnp.bfloat16)).any()
+  np.testing.assert_allclose(found, expected, atol=1e-5)
+  narrow, _ = up(None, x)
+  ours, theirs = (jax.grad(lambda params, x, f=f: (f(params, x).astype(jnp.float32) * place).sum(),
+                           (0, 1))(params, x) for f in (wide, narrow))
+  np.testing.assert_allclose(ours[0]["up"]["w"], theirs[0]["up"]["w"], rtol=0.02, atol=0.02)
+  np.testing.assert_allclose(ours[0]["up"]["b"], [place.sum()], rtol=1e-5)
+  np.testing.assert_allclose(*(of.astype(jnp.float32) for of in (ours[1], theirs[1])),
+                             rtol=0.02, atol=0.02)
+
+
+def test_both_ways_to_a_float32_result_of_bfloat16_are_equal():
+  x, pairs = (jax.random.normal(jax.random.key(i), shape).astype(jnp.bfloat16) for i, shape in
+              enumerate(((3, 4, 9), (2, 2, 2, 2, 9, 1))))
+  convolve = functools.partial(blocks.convolution, dtype=jnp.float32)
+  found = (location._by_blocks(x, pairs, convolve), location._by_products(x, pairs, jnp.float32))
+  assert [values.dtype for values in found] == [jnp.float32] * 2
+  np.testing.assert_allclose(*found, atol=1e-5)
 
 
 def test_ways_to_compute_a_transposed_convolution_have_the_same_gradients():

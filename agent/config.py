@@ -7,6 +7,7 @@ code with smaller numbers. Derive a custom size from a preset:
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -198,7 +199,7 @@ def changed(config: AgentConfig, text: str) -> AgentConfig:
       separate the parts of a tuple. Fields of ScalarConfig begin with "scalar.". Empty: no change.
 
   Raises:
-    ValueError: a part has another form, or an unknown field, or an impossible value.
+    ValueError: a part has another form, an unknown or repeated field, or an impossible value.
   """
   own: dict[str, Any] = {}
   scalar: dict[str, Any] = {}
@@ -210,6 +211,8 @@ def changed(config: AgentConfig, text: str) -> AgentConfig:
     if group not in ("", "scalar") or field not in known or name == "scalar" or not equals:
       raise ValueError(f"found {part!r}, expected FIELD=VALUE with a field of AgentConfig such as "
                        "core_size, or one of ScalarConfig such as scalar.time")
+    if field in values:
+      raise ValueError(f"found {part!r}, expected one value of {name}, which {text!r} has twice")
     values[field] = _parsed(part, value, getattr(target, field))
   found = dataclasses.replace(config, scalar=dataclasses.replace(config.scalar, **scalar), **own)
   validate(found)
@@ -333,6 +336,7 @@ def _check_positive(config: AgentConfig) -> None:
       continue
     elif isinstance(value, float):
       _require(value > 0, name, "above zero", value)
+      _require(math.isfinite(value), name, "finite", value)
     elif isinstance(value, int):
       least = 0 if name in may_be_zero else 1
       _require(value >= least, name, f"at least {least}", value)

@@ -31,7 +31,8 @@ def attend(projected: jax.Array, mask: jax.Array, heads: int) -> jax.Array:
     heads: their number.
 
   Returns:
-    [E, heads * size] of the dtype of `projected`; logits and softmax are float32.
+    [E, heads * size] of the dtype of `projected`. Logits are rounded to that dtype, because float32
+    ones would be twice the bytes; the softmax is float32.
   """
   size = projected.shape[1] // (3 * heads)
   hidden = hiding(mask)

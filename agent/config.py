@@ -7,6 +7,7 @@ code with smaller numbers. Derive a custom size from a preset:
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -121,7 +122,9 @@ class AgentConfig:
   # "plain": matrix products; "fused": the same function, on a TPU in a kernel that keeps hidden
   # rows beside the matrix unit.
   entity_mlp: str = "plain"
-  dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
+  # Of activations. Softmax, LSTM cell and values are float32; so are logits from their masks on,
+  # which most last layers give in this dtype.
+  dtype: str = "float32"
   # Rematerialisation in the backward pass. "none"; "blocks": each block of encoders, heads and
   # value functions; "parts": all encoders together, and all heads of a step together.
   remat: str = "none"
@@ -198,7 +201,7 @@ def changed(config: AgentConfig, text: str) -> AgentConfig:
       separate the parts of a tuple. Fields of ScalarConfig begin with "scalar.". Empty: no change.
 
   Raises:
-    ValueError: a part has another form, or an unknown field, or an impossible value.
+    ValueError: a part has another form, an unknown or repeated field, or an impossible value.
   """
   own: dict[str, Any] = {}
   scalar: dict[str, Any] = {}
@@ -210,6 +213,8 @@ def changed(config: AgentConfig, text: str) -> AgentConfig:
     if group not in ("", "scalar") or field not in known or name == "scalar" or not equals:
       raise ValueError(f"found {part!r}, expected FIELD=VALUE with a field of AgentConfig such as "
                        "core_size, or one of ScalarConfig such as scalar.time")
+    if field in values:
+      raise ValueError(f"found {part!r}, expected one value of {name}, which {text!r} has twice")
     values[field] = _parsed(part, value, getattr(target, field))
   found = dataclasses.replace(config, scalar=dataclasses.replace(config.scalar, **scalar), **own)
   validate(found)
@@ -333,6 +338,7 @@ def _check_positive(config: AgentConfig) -> None:
       continue
     elif isinstance(value, float):
       _require(value > 0, name, "above zero", value)
+      _require(math.isfinite(value), name, "finite", value)
     elif isinstance(value, int):
       least = 0 if name in may_be_zero else 1
       _require(value >= least, name, f"at least {least}", value)

@@ -57,6 +57,12 @@ def test_changes_by_text_have_the_types_of_the_fields():
   ("map_downsamples=8:b", "found 'map_downsamples=8:b', expected integers with colons"),
   ("core_size=0", "core_size must be at least 1; found 0"),
   ("scalar.time=3", "scalar.time must be even"),
+  ("core_size=96,core_size=192", "^found 'core_size=192', expected one value of core_size, which "
+                                 "'core_size=96,core_size=192' has twice$"),
+  ("scalar.time=8,head_size=32,scalar.time=8", "^found 'scalar.time=8', expected one value"),
+  ("temperature=inf", "^AgentConfig.temperature must be finite; found inf$"),
+  ("map_units=inf", "^AgentConfig.map_units must be finite; found inf$"),
+  ("delay_temperature=nan", "^AgentConfig.delay_temperature must be above zero; found nan$"),
 ])
 def test_impossible_changes_by_text_are_named(text, message):
   with pytest.raises(ValueError, match=message):

@@ -2,7 +2,8 @@
 
 No strategy of one plan beats all others: a rush loses to static defence, and a macro game to early
 attacks. A player with answers begins with one plan, scouts, and follows another once it has seen
-technology or static defence. It stays a function of its view: structures once seen remain known.
+technology or static defence. It stays a function of its view, which forgets a structure when its
+place is seen without it: once the opponent's static defence is destroyed, the plan reverts.
 """
 
 import jax.numpy as jnp

@@ -266,10 +266,10 @@ class SkirmishEnvironment(dm_env.Environment):
     """Returns the replay of the current game so far.
 
     Args:
-      names: of the user and of the opponent.
+      names: of the user and of the opponent: at most 200 printable characters each.
 
     Raises:
-      ValueError: no game has started.
+      ValueError: no game has started, or a name has another form.
     """
     if self._live is None:
       raise ValueError("no game has started: call reset first")

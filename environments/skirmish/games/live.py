@@ -20,7 +20,7 @@ from starleague.environments.skirmish.games.prediction_log import PredictionLog,
 from starleague.environments.skirmish.games.replay_format import (
   STEPS_PER_HASH,
   Replay,
-  check_seed,
+  check_start,
   hash_steps,
 )
 from starleague.environments.skirmish.rules.interface import observation
@@ -77,14 +77,15 @@ class LiveGame:
       seed: of the units' starting positions and of the players' noise; 0 to 2^31 - 1.
 
     Raises:
-      ValueError: a seed out of range, or arguments that `make_skirmish` rejects.
+      ValueError: a seed, an MMR or an income that a replay cannot hold, or arguments that
+        `make_skirmish` rejects.
     """
-    check_seed(seed)
-    self.game, self.match_up, self.seed, self.steps = game, match_up, seed, 0
+    check_start(match_up, seed)
+    self.game, self.match_up, self.seed, self.steps = game, match_up, int(seed), 0
     self.device = jax.devices("cpu")[0]
     with jax.default_device(self.device):
       self._program = exact.make_program(game)
-      start, self._noise = exact.keys_of(seed)
+      start, self._noise = exact.keys_of(self.seed)
       self.state: State = self._program.reset(start, match_up)
       self._track = exact.make_track(self.state)
       self._update_status()
@@ -137,8 +138,12 @@ class LiveGame:
     """Returns the replay of the game so far.
 
     Args:
-      names: of player 0 and player 1.
+      names: of player 0 and player 1: at most 200 printable characters each.
+
+    Raises:
+      ReplayError: a name of another form.
     """
+    check_start(self.match_up, self.seed, names)
     step, player, *taken = (
       zip(*self._taken, strict=True) if self._taken else [()] * (2 + len(self._actions)))
     actions = (np.array(values, like.dtype).reshape(-1, *like.shape[2:])
@@ -225,10 +230,13 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
     on_step: called with the game after each environment step.
 
   Raises:
-    ValueError: a seed out of range, or arguments that `make_skirmish` rejects.
+    ValueError: a seed, a name, an MMR or an income that a replay cannot hold, or arguments that
+      `make_skirmish` rejects.
   """
-  match_up = base.make_match_up() if match_up is None else match_up
-  live = LiveGame(game, with_controllers(match_up, controllers), seed)
+  match_up = with_controllers(match_up or base.make_match_up(), controllers)
+  names = (controllers[0].name, controllers[1].name)
+  check_start(match_up, seed, names)  # not at the end of the game
+  live = LiveGame(game, match_up, seed)
   players = [LivePlayer(controller, game, predictions) for controller in controllers]
   limit = tiers.TIERS[game.tier].loop_limit // constants.LOOPS_PER_STEP + 1
   limit = limit if max_steps is None else min(max_steps, limit)
@@ -237,7 +245,7 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
     live.step({player: players[player].act(live, player) for player in due},
               {player: players[player].predictions for player in due})
     on_step(live)
-  return live.replay((controllers[0].name, controllers[1].name))
+  return live.replay(names)
 
 
 @functools.cache

@@ -8,8 +8,10 @@ Agents' predictions are an optional block: `predictions` in the manifest is its 
 """
 
 import json
+import operator
 import os
 import pathlib
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +71,11 @@ _MANIFEST = {
   "schema": int, **GameConfig.__annotations__, "seed": int, "players": list, "races": list,
   "map_index": int, "swap_sides": bool, "mmr": list, "income": list, "steps": int, "winner": int,
   "hashes": list, "rules": str, "recorded_with": str}
+# Lengths of the manifest's lists that belong to a game's start, and ranges of its numbers.
+_PAIRS = {"players": str, "races": int, "mmr": int, "income": int}
+_START_RANGES = {
+  "seed": (0, MOST_SEED), "map_index": (0, 2 ** 31 - 1), "races": (0, len(types.RACES) - 1),
+  "mmr": (0, 2 ** 15 - 1), "income": (0, MOST_INCOME)}
 _PREDICTIONS = "predictions"  # key of the manifest, only with predictions
 
 
@@ -79,17 +86,16 @@ def hash_steps(steps: int) -> tuple[int, ...]:
 
 def save(path: str | os.PathLike[str], replay: Replay) -> pathlib.Path:
   """Writes a replay atomically: readers find the old file or the complete new one."""
-  path, match_up = pathlib.Path(path), replay.match_up
+  path = pathlib.Path(path)
   manifest = {
-    "schema": SCHEMA, **replay.game._asdict(), "seed": replay.seed, "players": replay.players,
-    "races": np.asarray(match_up.races).tolist(), "map_index": int(match_up.map_index),
-    "swap_sides": bool(match_up.swap_sides), "mmr": np.asarray(match_up.mmr).tolist(),
-    "income": np.asarray(match_up.income).tolist(), "steps": replay.steps, "winner": replay.winner,
-    "hashes": replay.hashes, "rules": replay.rules, "recorded_with": replay.recorded_with}
+    "schema": SCHEMA, **replay.game._asdict(),
+    **_start(replay.match_up, replay.seed, replay.players), "steps": replay.steps,
+    "winner": replay.winner, "hashes": replay.hashes, "rules": replay.rules,
+    "recorded_with": replay.recorded_with}
   arrays = {
     "step": replay.step, "player": replay.player,
     **{f"action.{name}": values for name, values in replay.actions._asdict().items()},
-    **{f"z.{name}": values for name, values in match_up.z._asdict().items()}}
+    **{f"z.{name}": values for name, values in replay.match_up.z._asdict().items()}}
   if replay.predicted is not None:
     manifest[_PREDICTIONS] = PREDICTIONS_VERSION
     arrays |= {f"{_PREDICTIONS}.action": replay.predicted.action, **{
@@ -99,6 +105,39 @@ def save(path: str | os.PathLike[str], replay: Replay) -> pathlib.Path:
   with files.replacing(path, "wb") as file:
     np.savez_compressed(file, **arrays)
   return path
+
+
+def _start(match_up: base.MatchUp, seed: int, players: Sequence[str]) -> dict[str, Any]:
+  """Returns the manifest's entries of a game's start."""
+  return {
+    "seed": operator.index(seed), "players": list(players),
+    "races": np.asarray(match_up.races).tolist(), "map_index": int(match_up.map_index),
+    "swap_sides": bool(match_up.swap_sides), "mmr": np.asarray(match_up.mmr).tolist(),
+    "income": np.asarray(match_up.income).tolist()}
+
+
+def check_start(match_up: base.MatchUp, seed: int, players: Sequence[str] = ("", "")) -> None:
+  """Checks the start of a game by the rule of `load`, before there is a file.
+
+  Args:
+    match_up: of numpy arrays.
+    seed: any integer type.
+    players: both players' names.
+
+  Raises:
+    ReplayError: `load` would refuse a replay with these values.
+  """
+  found = _start(match_up, seed, players)
+  for key, value in found.items():
+    _check_type("replay", key, value)
+  _check_start("replay", found)
+
+
+def _check_start(path: Any, found: Mapping[str, Any]) -> None:
+  """Checks lengths and ranges of the entries of a game's start."""
+  for key, kind in _PAIRS.items():
+    _check_items(path, key, found[key], kind, 2)
+  _check_ranges(path, found, _START_RANGES)
 
 
 def load(path: str | os.PathLike[str]) -> Replay:
@@ -165,14 +204,8 @@ def _manifest(path: Any, text: np.ndarray) -> dict[str, Any]:
   _expect(path, f"type of {_PREDICTIONS}", "int", type(version).__name__)
   _expect(path, f"version of {_PREDICTIONS}", PREDICTIONS_VERSION, version)
   _expect(path, "keys of the manifest", sorted(_MANIFEST), sorted({*manifest} - {_PREDICTIONS}))
-  for key, kind in _MANIFEST.items():
-    _expect(path, f"type of {key}", kind.__name__, type(manifest[key]).__name__)
-    for text in manifest[key] if kind is list else [manifest[key]]:
-      if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
-        raise ReplayError(f"{path}: {key}: expected at most {_MOST_CHARACTERS} characters, found "
-                          f"{len(text)}")
-      if isinstance(text, str) and not text.isprintable():  # a terminal would obey it
-        raise ReplayError(f"{path}: {key}: expected printable characters, found {text!r}")
+  for key in _MANIFEST:
+    _check_type(path, key, manifest[key])
   if manifest["tier"] not in tiers.TIERS:
     raise ReplayError(f"{path}: tier: expected one of {', '.join(tiers.TIERS)}, found "
                       f"{manifest['tier']!r}")
@@ -182,21 +215,32 @@ def _manifest(path: Any, text: np.ndarray) -> dict[str, Any]:
     raise ReplayError(f"{path}: sizes: {error}") from error
   loops = tiers.TIERS[manifest["tier"]].loop_limit
   _check_ranges(path, manifest, {
-    "steps": (0, loops // constants.LOOPS_PER_STEP + 1), "winner": (UNFINISHED, 2),
-    "seed": (0, MOST_SEED), "map_index": (0, 2 ** 31 - 1)})
-  for key, kind, length in (("players", str, 2), ("races", int, 2), ("mmr", int, 2),
-                            ("income", int, 2),
-                            ("hashes", str, len(hash_steps(manifest["steps"])))):
-    _expect(path, key, f"{length} of {kind.__name__}",
-            f"{len(manifest[key])} of "
-            f"{'/'.join(sorted({type(value).__name__ for value in manifest[key]}))}")
-  _check_ranges(path, manifest, {
-    "races": (0, len(types.RACES) - 1), "mmr": (0, 2 ** 15 - 1), "income": (0, MOST_INCOME)})
+    "steps": (0, loops // constants.LOOPS_PER_STEP + 1), "winner": (UNFINISHED, 2)})
+  _check_items(path, "hashes", manifest["hashes"], str, len(hash_steps(manifest["steps"])))
+  _check_start(path, manifest)
   return manifest
 
 
-def _check_ranges(path: Any, manifest: dict[str, Any],
-                  ranges: dict[str, tuple[int, int]]) -> None:
+def _check_type(path: Any, key: str, found: Any) -> None:
+  """Checks the type of a value of the manifest, and its texts."""
+  kind = _MANIFEST[key]
+  _expect(path, f"type of {key}", kind.__name__, type(found).__name__)
+  for text in found if kind is list else [found]:
+    if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
+      raise ReplayError(f"{path}: {key}: expected at most {_MOST_CHARACTERS} characters, found "
+                        f"{len(text)}")
+    if isinstance(text, str) and not text.isprintable():  # a terminal would obey it
+      raise ReplayError(f"{path}: {key}: expected printable characters, found {text!r}")
+
+
+def _check_items(path: Any, key: str, found: list[Any], kind: type, length: int) -> None:
+  """Checks the length of a list of the manifest, and the type of its items."""
+  kinds = "/".join(sorted({type(value).__name__ for value in found}))
+  _expect(path, key, f"{length} of {kind.__name__}", f"{len(found)} of {kinds}")
+
+
+def _check_ranges(path: Any, manifest: Mapping[str, Any],
+                  ranges: Mapping[str, tuple[int, int]]) -> None:
   """Checks numbers, and lists of numbers, of a manifest."""
   for key, (low, high) in ranges.items():
     for value in np.atleast_1d(np.array(manifest[key], object)):

@@ -56,6 +56,21 @@ def test_probabilities_of_all_selections_sum_to_one(tiny):
   assert float(jnp.exp(found).min()) > 0.0
 
 
+@pytest.mark.parametrize("dtype", agent_config.DTYPES)
+def test_products_of_the_pointer_have_full_precision(dtype):
+  config = dataclasses.replace(SETTINGS, dtype=dtype)
+  inputs = row(make_inputs(config, 9, 1))
+  inputs = inputs._replace(entity_embeddings=inputs.entity_embeddings.astype(config.dtype))
+  force = hk.without_apply_rng(hk.transform(lambda: heads.selected_units.teacher_force(
+    config, inputs, jnp.ones(config.autoregressive_size, config.dtype),
+    jnp.int32(MARINE_ATTACK), jnp.bool_(True), jnp.array([3, 0, 7, 10, 10, 10]))))
+  params, _, _ = make_heads(config)
+  text = str(jax.make_jaxpr(force.apply)(params))
+  full = "precision=(Precision.HIGHEST, Precision.HIGHEST)"
+  # Three constants, the picks' keys, four of the LSTM, the logits and the update.
+  assert text.count("dot_general[") == text.count(full) == 10
+
+
 def published_pointer(params, config, inputs, function, embedding, units):
   """The pointer as published, pick by pick, in NumPy: raw logits and the embedding after it."""
   p = {k: np.array(v, np.float64) for k, v in params["selected_units"].items()}

@@ -144,3 +144,33 @@ def test_unknown_players_and_seeds_are_rejected():
   pair = (replays.scripted_player("passive"),) * 2
   with pytest.raises(ValueError, match=r"seed: expected 0 to 2147483647, found -1"):
     replays.record(pair, -1)
+
+
+def test_seeds_of_numpy_are_saved(tmp_path):
+  pair = (replays.scripted_player("passive"),) * 2
+  replay = replays.record(pair, np.int64(3), max_steps=1)
+  assert type(replay.seed) is int
+  assert_equal(replays.load(replays.save(tmp_path / "game.npz", replay)),
+               replays.record(pair, 3, max_steps=1))
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+  ({"name": "x" * 201}, "players: expected at most 200 characters, found 201"),
+  ({"name": "two\nlines"}, r"players: expected printable characters, found 'two\\nlines'"),
+  ({"name": 7}, "players: expected 2 of str, found 2 of int/str"),
+  ({"income": 1001}, "income: expected 0 to 1000, found 1001"),
+  ({"mmr": -1}, "mmr: expected 0 to 32767, found -1")])
+def test_players_that_a_replay_cannot_hold_are_rejected_before_the_game(changes, message):
+  passive = replays.scripted_player("passive")
+  steps = []
+  with pytest.raises(replays.ReplayError, match=f"^replay: {message}$"):
+    replays.record((passive, passive._replace(**changes)), 0, on_step=steps.append)
+  assert not steps
+  if "name" in changes:
+    game = live.LiveGame(MINI, replays.make_match_up(), 0)
+    with pytest.raises(replays.ReplayError, match=f"^replay: {message}$"):
+      game.replay(("passive", changes["name"]))
+  else:
+    with pytest.raises(replays.ReplayError, match=f"^replay: {message}$"):
+      live.LiveGame(MINI, replays.make_match_up(
+        **{field: (100, value) for field, value in changes.items()}), 0)

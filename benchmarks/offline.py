@@ -33,6 +33,8 @@ from starleague.learner.loops.options import CLONING, OFFLINE_METHODS
 
 OPPONENTS = ("rusher", "builder", "demo_2000", "demo_4000", "demo_7000")
 CLONE = "clone"
+# Those of the published scores, whatever the defaults of imitation are.
+BATCHES = {"batch_size": 32, "unroll_length": 16, "learning_rate": 3e-3}
 
 
 def digests_of(data: pathlib.Path, sizes: Sequence[str]) -> dict[str, str]:
@@ -67,7 +69,7 @@ def config_of(arguments: argparse.Namespace, run: str, seed: int,
               clone: pathlib.Path | None) -> ml_collections.ConfigDict:
   """Returns the config of a method's run; without a clone, that of the clone."""
   return settings.complete({
-    "seed": seed, "environment": {"opponents": ",".join(OPPONENTS)},
+    "seed": seed, "environment": {"opponents": ",".join(OPPONENTS)}, "imitation": BATCHES,
     "offline": {"method": CLONING if clone is None else run, "updates": arguments.updates,
                 "behaviour": "" if clone is None else str(clone),
                 **arguments.offline}})

@@ -36,6 +36,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
       "evaluate_interval_s": 600.0,
       "checkpoint_interval_s": 300.0,
     },
+    "offline": {"updates": 1000},
     "learner": {"learning_rate": 3e-4, "checkpoint_interval_s": 300.0},
     "evaluation": {"games": 20, "temperature": 0.5},
   })

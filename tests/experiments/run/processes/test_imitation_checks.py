@@ -61,7 +61,7 @@ def test_limits_of_the_phase_of_labels_may_change_until_it_is_over(tmp_path):
   prepare()
   save(tmp_path, 1, Position(phase=1))
   prepare(labels_seconds=200.0)
-  with pytest.raises(settings.SettingsError, match="imitation.seconds = 300.0, found 400.0, but"):
+  with pytest.raises(settings.SettingsError, match="imitation.seconds = 150.0, found 400.0, but"):
     prepare(labels_seconds=200.0, seconds=400.0)
   save(tmp_path, 2, Position(phase=2))
   prepare(labels_seconds=200.0, fine_tune_seconds=40.0)

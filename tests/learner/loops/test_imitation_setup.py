@@ -55,7 +55,7 @@ def test_phases_learn_other_games_than_they_measure(folder):
   data = games.read(folder)
   main, = imitation_setup.make_phases(
     imitation_options(held_out=0.3, seconds=9.0, epochs=2), data)
-  assert (main.name, main.learning_rate, main.seconds, main.epochs) == ("imitation", 3e-3, 9.0, 2)
+  assert (main.name, main.learning_rate, main.seconds, main.epochs) == ("imitation", 2e-3, 9.0, 2)
   assert sorted([*main.rows, *main.held_out]) == list(range(12)) and len(main.held_out) == 4
   main, fine = imitation_setup.make_phases(
     imitation_options(held_out=0.3, fine_tune_mmr=2000, fine_tune_epochs=3), data)

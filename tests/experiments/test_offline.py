@@ -18,7 +18,8 @@ def dataset(tmp_path_factory):
 
 def learn(folder, run, dataset, *settings):
   return launch(offline, "--runs_dir", folder, "--run", run, "--dataset", dataset,
-                "--config.imitation.batch_size=8", "--config.learner.log_interval_s=0.001",
+                "--config.imitation.batch_size=8", "--config.imitation.unroll_length=16",
+                "--config.learner.log_interval_s=0.001",
                 *(f"--config.offline.{setting}" for setting in settings))
 
 

@@ -16,7 +16,8 @@ from tests.experiments.launch import refusal
 from tests.experiments.runs import SIZES, kill, output_of, running, saved_steps, wait_for
 
 SETTINGS = ("seconds=0", "epochs=3", "held_out=0.2", "fine_tune_epochs=1", "fine_tune_seconds=0",
-            "evaluate_interval_s=30", "checkpoint_interval_s=2", "learning_rate=3e-3")
+            "evaluate_interval_s=30", "checkpoint_interval_s=2", "learning_rate=3e-3",
+            "unroll_length=16")
 DEADLINE_S = 900
 
 

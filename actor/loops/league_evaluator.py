@@ -108,9 +108,7 @@ class Evaluator:
     for game in range(assignment.games):
       try:
         played = match(game, renewal)
-      except league.LeagueUnavailableError:
-        raise
-      except self._arena.final_errors:
+      except (league.LeagueUnavailableError, *self._arena.final_errors):
         raise
       except UserError as error:
         logging.warning("void_match home=%s away=%s reason=%r", *(each.name for each in players),

@@ -3,11 +3,16 @@
 import jax
 import numpy as np
 
+from starleague.agent import config as agent_config
 from starleague.agent import types, vocabulary
 from starleague.data import wire
 from starleague.data.games import files
 
 MARINE = vocabulary.UNIT_TYPES.index("Marine")
+MINI = agent_config.mini()
+# Of the dataset of the fixture `folder`: its first part, and the decisions of its games.
+PART = "part-00000.parquet"
+LENGTHS = [3, 11, 1, 6, 20, 2, 9, 4]
 
 
 def columns(config, decisions, number, seed=0):

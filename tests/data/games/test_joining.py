@@ -5,20 +5,11 @@ import shutil
 import numpy as np
 import pytest
 
-from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.data import games
 from starleague.data.games import files, joining, reading
 from tests.data.games import recorded_games
-
-MINI = agent_config.mini()
-PART = "part-00000.parquet"
-LENGTHS = [3, 11, 1, 6, 20, 2, 9, 4]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-  return recorded_games.write(tmp_path_factory.mktemp("data") / "games", MINI, LENGTHS)
+from tests.data.games.recorded_games import LENGTHS, MINI, PART
 
 
 def test_steps_that_do_not_fit_are_named_by_the_file_and_row_of_their_folder(folder, tmp_path):

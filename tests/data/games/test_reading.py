@@ -6,20 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.agent import config as agent_config
 from starleague.common import manifests
 from starleague.data import games, wire
 from starleague.data.games import files
 from tests.data.games import recorded_games
-
-MINI = agent_config.mini()
-PART = "part-00000.parquet"
-LENGTHS = [3, 11, 1, 6, 20, 2, 9, 4]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-  return recorded_games.write(tmp_path_factory.mktemp("data") / "games", MINI, LENGTHS)
+from tests.data.games.recorded_games import LENGTHS, MINI, PART
 
 
 def test_episodes_have_their_columns(folder):

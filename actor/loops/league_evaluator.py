@@ -105,10 +105,12 @@ class Evaluator:
     players = [self._members(name) for name in (assignment.home, assignment.away)]
     match = self._arena.match(players, [self._params(player) for player in players])
     renewal = Renewal(self._client, assignment, self._lease_s / 3)
+    final_errors: tuple[type[Exception], ...] = (
+      league.LeagueUnavailableError, *self._arena.final_errors)
     for game in range(assignment.games):
       try:
         played = match(game, renewal)
-      except (league.LeagueUnavailableError, *self._arena.final_errors):
+      except final_errors:
         raise
       except UserError as error:
         logging.warning("void_match home=%s away=%s reason=%r", *(each.name for each in players),

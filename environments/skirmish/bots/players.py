@@ -61,27 +61,34 @@ def _enemy_near(view: View, x: Array, y: Array, radius: float,
 
 
 def _threats(rules: tables.Rules, view: View) -> Array:
-  """The enemies near an own structure: [n] bool."""
+  """The enemies near each own structure: [n, S] bool."""
   s = rules.tier.structures
   square = squared_distance(
     view.x[:s], view.y[:s], view.enemy_x[:, None], view.enemy_y[:, None])
   near = (square < HOME_RADIUS ** 2) & (view.kind[:s] > 0) & view.enemy[:, None]
-  threat = jnp.any(near, axis=1)
   if rules.has_flyers:  # scouting units are no threat
-    threat &= look_up(rules.types.fighter | rules.types.worker, view.enemy_kind)
-  return threat
+    near &= look_up(rules.types.fighter | rules.types.worker, view.enemy_kind)[:, None]
+  return near
 
 
-def _mean_place(view: View, enemies: Array) -> tuple[Array, Array]:
-  """The mean x and y of enemies [n] bool: [] each."""
+def _main_place(view: View, near: Array) -> tuple[Array, Array]:
+  """The mean x and y of the enemies near the structure that has most of them: [] each.
+
+  The mean of all would lie between two bases that are attacked at once.
+
+  Args:
+    view: the game as the player knows it.
+    near: [n, S] bool, enemies near structures.
+  """
+  enemies = near[:, jnp.argmax(jnp.sum(near, axis=0))]
   weight = enemies / jnp.maximum(jnp.sum(enemies), 1)
   return jnp.sum(weight * view.enemy_x), jnp.sum(weight * view.enemy_y)
 
 
 def find_threat(rules: tables.Rules, view: View) -> tuple[Array, Array, Array]:
-  """Returns whether enemies are near an own structure, and their mean x and y: [] each."""
-  threat = _threats(rules, view)
-  return jnp.any(threat), *_mean_place(view, threat)
+  """Returns whether enemies are near an own structure, and where most of them are: [] each."""
+  near = _threats(rules, view)
+  return jnp.any(near), *_main_place(view, near)
 
 
 def defend(rules: tables.Rules, view: View, free: Array) -> Choice:
@@ -97,14 +104,15 @@ def defend(rules: tables.Rules, view: View, free: Array) -> Choice:
     free: [M] bool, units of the army that do not attack.
   """
   types, s = rules.types, rules.tier.structures
-  threat, defenders = _threats(rules, view), free
+  near, defenders = _threats(rules, view), free
+  threat = jnp.any(near, axis=1)
   if rules.has_flyers:
     kind, flying = view.kind[s:], look_up(types.flying, view.enemy_kind)
     ground, air = (look_up(weapon.damage > 0, kind) for weapon in (types.ground, types.air))
     threat &= jnp.where(flying, jnp.any(free & air), jnp.any(free & ground))
     defenders &= (ground & jnp.any(threat & ~flying)) | (air & jnp.any(threat & flying)) | ~(
       ground | air)
-  x, y = _mean_place(view, threat)
+  x, y = _main_place(view, near & threat[:, None])
   if rules.has_flyers:
     defenders &= squared_distance(x, y, view.x[s:], view.y[s:]) >= AT_THREAT ** 2
   slots = unit_slots(rules, first_slots(defenders, rules.max_selected))
@@ -326,7 +334,10 @@ def decide(rules: tables.Rules, name_index: Array, key: jax.Array, state: State,
     spending.mine(rules, view), *spending.mine_gas(rules, view),
     spending.spend(rules, script, keys[1], view)]
   stacked = jax.tree.map(lambda *values: jnp.stack(values), *choices)
-  possible = stacked.wanted & view.can[stacked.function]
+  # Without a row, a target cannot be named.
+  takes_unit = jnp.asarray(rules.functions.takes_unit)[stacked.function]
+  possible = stacked.wanted & view.can[stacked.function] & (
+    ~takes_unit | view.present[stacked.target])
   chosen = jax.tree.map(lambda values: values[jnp.argmax(possible)], stacked)
   errs = jax.random.uniform(keys[4]) < script.mistakes
   chosen = chosen._replace(wanted=jnp.any(possible) & ~errs)

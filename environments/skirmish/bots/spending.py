@@ -16,6 +16,7 @@ from starleague.environments.skirmish.bots.views import (
   make_choice,
   unit_slots,
 )
+from starleague.environments.skirmish.rules.state import add_ons
 from starleague.environments.skirmish.rules.state.arrays import look_up, squared_distance
 from starleague.environments.skirmish.rules.state.queries import is_geyser
 from starleague.environments.skirmish.rules.state.state import Array
@@ -120,10 +121,14 @@ def _assets(rules: tables.Rules, view: View) -> _Assets:
   free = view.queued < (constants.QUEUE_LENGTH if rules.has_larvae else MOST_QUEUED)
   if rules.has_larvae:
     free = jnp.where(look_up(types.larvae, view.standing), free, view.queued < MOST_QUEUED)
+  if rules.has_add_ons:  # an add-on under construction is its structure's only product
+    free &= ~add_ons.is_add_on(rules, view.in_training[:, 0])
   if rules.has_warp_gates:  # scripted players train in Gateways only
     free &= (view.standing != types.warp_gate) & (view.in_training[:, 0] != types.warp_gate)
   counts_as = look_up(types.counts_as, view.standing)
   makes = (counts_as[:, None] == products.producer[:y]) & free[:, None]
+  if rules.has_larvae:
+    makes &= ~products.larva[:y] | (view.larvae > 0)[:, None]
   worker = _race_type(rules, types.worker, view.race)
   return _Assets(
     owned=present + jnp.sum(ordered, axis=0) + in_production, counts_as=counts_as, free=free,

@@ -45,6 +45,7 @@ class View(NamedTuple):
   has_lab: Array  # [S] or [0] bool: structures with a finished TechLab
   can_attach: Array  # [S] or [0] bool: structures that can begin an add-on
   can_morph: Array  # [S] or [0] bool: structures whose queue allows a morph
+  larvae: Array  # [S] or [0] int32
   injected: Array  # [S] or [0] int32
   boosted: Array  # [S] or [0] int32
   stimmed: Array  # [M] or [0] int32
@@ -110,9 +111,10 @@ def make_view(rules: tables.Rules, state: State, player: Array,
     side=state.side, race=state.race, away_race=flip(state.race), kind=state.kind, x=state.x,
     y=state.y, health=state.health, energy=state.energy, verb=state.orders.verb,
     target=state.orders.target, product=state.orders.product, standing=finished_kind(rules, state),
-    queued=jnp.sum(state.queue > 0, axis=2), in_training=state.queue, injected=state.injected,
-    boosted=state.boosted, stimmed=state.stimmed, minerals=state.minerals, vespene=state.vespene,
-    food_left=food_most - food_used, food_most=food_most, upgrades=state.upgrades,
+    queued=jnp.sum(state.queue > 0, axis=2), in_training=state.queue, larvae=state.larvae,
+    injected=state.injected, boosted=state.boosted, stimmed=state.stimmed,
+    minerals=state.minerals, vespene=state.vespene, food_left=food_most - food_used,
+    food_most=food_most, upgrades=state.upgrades,
     **_technology(rules, state), can=availability.available(rules, state), row=rows.row,
     present=rows.present, enemy=memory.seen | ((enemy_kind > 0) & vision), enemy_kind=enemy_kind,
     enemy_x=enemy_x, enemy_y=enemy_y, known=(memory.kind > 0) | all_structures,
@@ -137,10 +139,10 @@ def _technology(rules: tables.Rules, state: State) -> dict[str, Array]:
 
 
 def able_structures(rules: tables.Rules, view: View, product: Array) -> Array:
-  """Returns the structures that have what technology requires of a product's producer: [S] bool.
+  """Returns the structures that have what a product requires of its producer: [S] bool.
 
-  Some types need a TechLab, an add-on needs a structure without one, and a morph a free queue. In
-  tiers without technology all structures qualify.
+  Some types need a larva, some a TechLab, an add-on needs a structure without one, and a morph a
+  free queue. In tiers without larvae and technology all structures qualify.
 
   Args:
     rules: the game's constants.
@@ -148,6 +150,8 @@ def able_structures(rules: tables.Rules, view: View, product: Array) -> Array:
     product: [] int32.
   """
   able = jnp.ones(rules.tier.structures, bool)
+  if rules.has_larvae:
+    able &= ~look_up(rules.products.larva, product) | (view.larvae > 0)
   if rules.has_add_ons:
     able &= (look_up(rules.products.add_on, product) == 0) | view.has_lab
     able &= ~add_ons.is_add_on(rules, product) | view.can_attach

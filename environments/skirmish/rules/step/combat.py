@@ -281,9 +281,11 @@ def tick(rules: tables.Rules, state: State, plan: Plan) -> State:
   loss = flip(_dealt(rules, state, plan, aim))
   if plan.weakness is not None:
     loss = loss * plan.weakness
-  cooldown = jnp.where(
-    aim.fires, state.cooldown + plan.weapons.period,
-    jnp.maximum(state.cooldown, 1 - LOOPS_PER_TICK)) - LOOPS_PER_TICK
+  # A weapon that fires when it can keeps the loops that its last tick had left; a rested one has
+  # none to keep.
+  rests = (state.cooldown <= 0) & ~aim.fires
+  cooldown = jnp.where(rests, 0.0, state.cooldown + plan.weapons.period * aim.fires
+                       - LOOPS_PER_TICK)
   state = _move(rules, state, plan, aim)._replace(cooldown=cooldown, hurt=state.hurt | (loss > 0))
   if rules.has_shields:
     absorbed = jnp.minimum(loss, state.shield)

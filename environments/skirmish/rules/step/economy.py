@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules.state import add_ons
+from starleague.environments.skirmish.rules.state import add_ons, placement
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick, segment_sum
 from starleague.environments.skirmish.rules.state.queries import finished_kind, warp_gates
 from starleague.environments.skirmish.rules.state.slots import RallyPoints, Spawns, spawn
@@ -230,12 +230,26 @@ def _broods(rules: tables.Rules, state: State, done: Array) -> Spawns:
   radius = look_up(rules.types.radius, state.kind[:, :s]) + _SPAWN_MARGIN
   angle = np.linspace(0.0, np.pi / 2, s, dtype=np.float32)  # towards the middle of the map
   side = state.side[:, None]
-  x = [state.x[:, :s] + side * radius * np.cos(angle + _SPAWN_ANGLE * i) for i in range(most)]
-  y = [state.y[:, :s] + side * radius * np.sin(angle + _SPAWN_ANGLE * i) for i in range(most)]
+  x, y = (list(places) for places in zip(*(
+    _on_own_ground(rules, state, state.x[:, :s] + side * radius * np.cos(angle + turn),
+                   state.y[:, :s] + side * radius * np.sin(angle + turn))
+    for turn in _SPAWN_ANGLE * np.arange(most, dtype=np.float32)), strict=True))
   if rules.has_warp_gates:
     gate = warp_gates(rules, state)
     x[0], y[0] = jnp.where(gate, state.rally_x, x[0]), jnp.where(gate, state.rally_y, y[0])
   return Spawns(kind, jnp.concatenate(x, axis=1), jnp.concatenate(y, axis=1))
+
+
+def _on_own_ground(rules: tables.Rules, state: State, x: Array, y: Array) -> tuple[Array, Array]:
+  """Places beside structures [2, S]; the structure's own for those that a cliff parts from it."""
+  terrain, s = rules.terrain, rules.tier.structures
+  if terrain is None:
+    return x, y
+  at_x, at_y = state.x[:, :s], state.y[:, :s]
+  same = placement.on_terrain(rules, state, terrain.passable, x, y) & (
+    placement.on_terrain(rules, state, terrain.high, x, y)
+    == placement.on_terrain(rules, state, terrain.high, at_x, at_y))
+  return jnp.where(same, x, at_x), jnp.where(same, y, at_y)
 
 
 def finish_production(rules: tables.Rules, state: State) -> tuple[State, Spawns]:

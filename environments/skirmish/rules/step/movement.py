@@ -174,6 +174,13 @@ def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array, dy: A
   return jnp.where(go | only_x, new_x, x), jnp.where(go | (only_y & ~only_x), new_y, y)
 
 
+def solid(rules: tables.Rules, state: State) -> Array:
+  """Returns the units on the map through which others do not pass, all but miners: [2, M] bool."""
+  verb = state.orders.verb
+  return (state.kind[:, rules.tier.structures:] > 0) & (verb != GATHER) & (verb != RETURN) & (
+    verb != ABOARD)
+
+
 def separate_units(rules: tables.Rules, state: State, barrier: Barriers | None = None) -> State:
   """Pushes overlapping units of a side apart; miners pass through.
 
@@ -184,9 +191,8 @@ def separate_units(rules: tables.Rules, state: State, barrier: Barriers | None =
   """
   s = rules.tier.structures
   x, y = state.x[:, s:], state.y[:, s:]
-  kind, verb = state.kind[:, s:], state.orders.verb
-  solid = (kind > 0) & (verb != GATHER) & (verb != RETURN) & (verb != ABOARD)
-  radius = look_up(rules.types.radius, kind)
+  kind = state.kind[:, s:]
+  stands, radius = solid(rules, state), look_up(rules.types.radius, kind)
   # Two units at the same place part in a direction given by their slots.
   angle = np.arange(rules.tier.units, dtype=np.float32) * _GOLDEN_ANGLE
   shift = 1e-3 * state.side[:, None]
@@ -195,7 +201,7 @@ def separate_units(rules: tables.Rules, state: State, barrier: Barriers | None =
   dy = shifted_y[:, None] - shifted_y[:, :, None]
   distance = jnp.sqrt(dx * dx + dy * dy + 1e-12)
   overlap = jnp.maximum(radius[:, None] + radius[:, :, None] - distance, 0.0)
-  pair = solid[:, None] & solid[:, :, None]
+  pair = stands[:, None] & stands[:, :, None]
   if rules.has_flyers:
     flying = look_up(rules.types.flying, kind)
     pair &= flying[:, None] == flying[:, :, None]

@@ -106,4 +106,5 @@ DEAD_HEALTH = 0.01  # units with no more health are dead
 MINIMUM_DAMAGE = 0.5  # of a hit, after armour
 SPLASH_SHARE = 0.5  # of the damage, for targets beside the one aimed at
 ACQUISITION_RANGE = 3.5  # beyond the weapon's range: units engage enemies this near
-ARRIVED, ATTACK_ARRIVED = 0.7, 1.5  # distances from the goal at which moves and attacks end
+ARRIVED, ATTACK_ARRIVED = 0.75, 1.5  # distances from the goal at which moves and attacks end
+CROWDED = 0.5  # share of the disc around a goal that the own units there fill when orders end

@@ -72,6 +72,18 @@ def test_enemies_that_nobody_can_hit_do_not_move_the_place_of_the_defence():
   assert defenders(PROTOSS, units, [("VoidRay", -5.0), ("Zealot", HOVER)]) == ([0], HOVER)
 
 
+def test_defenders_go_to_the_base_that_most_enemies_attack():
+  state = army_at_home(TERRAN, [("Marine", -3.0)])
+  state.kind[0, 1] = LOCAL["CommandCenter"]
+  state.x[0, 1], state.y[0, 1] = state.x[0, 0] + 30.0, state.y[0, 0]
+  for i, x in enumerate((4.0, 27.0, 28.0, 32.0)):
+    _put(state, 1, i, "Hellion", x)
+  view = _view(on_device(state))
+  for x, _ in (players.find_threat(RULES, view)[1:],
+               players.defend(RULES, view, view.kind[S:] > 0)[3:5]):
+    np.testing.assert_allclose(x - state.x[0, 0], 29.0)  # the mean of the second base's three
+
+
 def test_units_at_the_place_of_a_threat_are_free_for_other_commands():
   at, away = ("Stalker", HOVER + 2.9), ("Stalker", HOVER + 3.1)
   assert defenders(PROTOSS, [at, away], [("VoidRay", HOVER)]) == ([1], HOVER)
@@ -112,6 +124,26 @@ def test_zerglings_that_take_all_slots_attack():
   assert attacks(ZERG, units, attack=30) == {0: True, 10: False}
   assert attacks(ZERG, {**units, "Zergling": 18}, ["Zergling"], attack=60)[0] is False
   assert attacks(ZERG, {**units, "Zergling": 19}, attack=30)[0] is False  # two more fit
+
+
+@pytest.mark.slow
+def test_players_leave_out_commands_whose_target_has_no_row():
+  """Idle workers with a patch beyond the last row: the player spends instead of mining."""
+  state = first(RULES, (RACES[TERRAN], RACES[TERRAN]))
+  state.orders.verb[:] = constants.IDLE
+  names = RULES.functions.names
+
+  def function(rows):
+    crowded = views.make_view(RULES, on_device(state), jnp.int32(0))
+    crowded = crowded._replace(present=crowded.present & (jnp.arange(len(crowded.present)) < rows))
+    with pytest.MonkeyPatch.context() as patch:
+      patch.setattr(players, "make_view", lambda *_: crowded)
+      action = players.decide(RULES, jnp.int32(scripts.names_of("default").index("macro")),
+                              jax.random.key(0), on_device(state), jnp.int32(0))
+    return names[RULES.functions.index.tolist().index(int(action.function))]
+
+  assert function(len(_view(on_device(state)).present)) == "Harvest_Gather_unit"
+  assert function(2 * RULES.tier.slots) == "Train_SCV_quick"
 
 
 @pytest.mark.slow

@@ -91,6 +91,26 @@ def test_terrans_build_a_tech_lab_and_train_marauders_beside_it():
   assert bought(state, "timing", "Terran") == ("Train_Marauder_quick", [2])
 
 
+def test_terrans_order_nothing_from_a_structure_whose_add_on_is_under_construction():
+  state = at_work(tech.TERRAN, TIMING, {"SCV": 19, "Marine": 4})
+  state.minerals[:], state.vespene[:] = 100, 0
+  assert bought(state, "rush", "Terran") == ("Train_Marine_quick", [1])
+  state.queue[0, 1, 0] = LOCAL["BarracksTechLab"]
+  assert bought(state, "rush", "Terran") == ("Train_Marine_quick", [2])
+  state.queue[0, 2:4, 0] = LOCAL["Marine"]
+  assert bought(state, "rush", "Terran") == ("Train_Marine_quick", [2])
+
+
+def test_zerg_order_units_from_a_hatchery_that_has_a_larva():
+  structures = {1: ("SpawningPool", 6.0, 0.0), 2: ("Hatchery", 20.0, 0.0)}
+  state = at_work(tech.ZERG, structures, {"Drone": 19, "Overlord": 6})
+  state.minerals[:], state.vespene[:] = 50, 0
+  state.larvae[0, 2] = 1
+  for larvae, slot in ((2, 0), (0, 2)):
+    state.larvae[0, 0] = larvae
+    assert bought(state, "rush", "Zerg") == ("Train_Zergling_quick", [slot])
+
+
 def test_zerg_morph_the_lair_that_a_den_requires():
   structures = {1: ("SpawningPool", 6.0, 0.0), 2: ("Extractor", -5.0, 3.0),
                 3: ("Extractor", 3.0, -5.0), 4: ("SpineCrawler", 0.0, 6.0),

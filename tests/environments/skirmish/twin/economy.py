@@ -52,7 +52,7 @@ class Economy(Known):
 
   # What each step advances.
 
-  def finish(self, player):
+  def finish(self, game, player):
     """Advances all queues by a step; returns what appears: [(name, x, y)]."""
     done = []
     for body in self.structures(player):
@@ -90,8 +90,13 @@ class Economy(Known):
         if product in self.table.unit and self.table.unit[product]["brood"] > i:
           angle = np.linspace(0.0, np.pi / 2, self.s)[body.slot] + 0.3 * i
           radius = self.row(body)["radius"] + 0.7
-          births.append((product, body.x + player.side * radius * math.cos(angle),
-                         body.y + player.side * radius * math.sin(angle), body.rally))
+          x = body.x + player.side * radius * math.cos(angle)
+          y = body.y + player.side * radius * math.sin(angle)
+          if self.table.rules.terrain is not None and not (
+              self.on(game, player, "passable", x, y) and self.on(game, player, "high", x, y)
+              == self.on(game, player, "high", body.x, body.y)):
+            x, y = body.x, body.y  # a cliff is between
+          births.append((product, x, y, body.rally))
     free = [i for i in range(self.s, self.n) if i not in player.bodies]
     born = [birth for birth in births if not self.turns(birth[0])]
     assert len(born) <= len(free)

@@ -125,6 +125,11 @@ def _hits(twin, game, plan, target, enemy):
   return hits
 
 
+def cooled(cooldown, period):
+  """A weapon's cooldown after a tick in which it fired, or did not: period 0."""
+  return cooldown + period - 4.0 if period or cooldown > 0 else 0.0
+
+
 def _tick(twin, game, plans):
   """Plays 4 game loops: all decisions use the state before any change."""
   losses = [{}, {}]
@@ -143,7 +148,7 @@ def _tick(twin, game, plans):
       if fires:
         for slot, damage in _hits(twin, game, plan, target, enemy).items():
           losses[1 - p][slot] = losses[1 - p].get(slot, 0.0) + damage
-      body.cooldown = (body.cooldown + plan.period if fires else max(body.cooldown, -3.0)) - 4.0
+      body.cooldown = cooled(body.cooldown, plan.period if fires else 0.0)
       if body.slot < twin.s or not alive:
         continue
       if target is not None:
@@ -189,8 +194,19 @@ def _remove_dead(twin, game):
         twin.leave(game, p, body)
 
 
+def _crowded(twin, game, standing, body, x, y, square):
+  """Whether own units nearer to a goal fill half of the disc between it and a unit."""
+  flies = twin.row(body)["flying"]
+  taken = sum(
+    twin.row(other)["radius"] ** 2 for other in standing
+    if other is not body and twin.row(other)["flying"] == flies
+    and game.at_most((x - other.x) ** 2 + (y - other.y) ** 2, square))
+  return game.at_most(0.5 * square, taken)
+
+
 def _complete_orders(twin, game, p, plans):
   player, enemy = game.players[p], game.players[1 - p]
+  standing = movement.solid(twin, player)  # before any order ends
   for plan in plans:
     body = plan.body
     if body.slot < twin.s or player.bodies.get(body.slot) is not body:
@@ -200,10 +216,11 @@ def _complete_orders(twin, game, p, plans):
     if order.verb in (MOVE, ATTACK, PATROL):
       x, y = movement.on_ground(twin, game, p, body, x, y)
     square = (x - body.x) ** 2 + (y - body.y) ** 2
-    there = order.verb == MOVE and game.less(square, 0.49)
+    there = order.verb in (MOVE, ATTACK, PATROL) and (
+      game.less(square, 0.5625 if order.verb == MOVE else 2.25)
+      or _crowded(twin, game, standing, body, x, y, square))
     if order.verb in (ATTACK, PATROL):
-      there = game.less(square, 2.25) and not (plan.engaged and not game.at_most(
-        body.cooldown, 0.0))
+      there = there and not (plan.engaged and not game.at_most(body.cooldown, 0.0))
     lost = order.verb == ATTACK_UNIT and not (
       order.target in player.seen and order.target in enemy.bodies)
     if there or lost:
@@ -225,7 +242,7 @@ def fight_and_see(twin, game):
       body = player.bodies[i]
       if twin.tier.unarmed <= i < twin.s and body.unfinished:
         for _ in range(2):
-          body.cooldown = max(body.cooldown, -3.0) - 4.0
+          body.cooldown = cooled(body.cooldown, 0.0)
   for _ in range(2):
     _tick(twin, game, plans)
   recover(twin, game)

@@ -91,22 +91,27 @@ def move(twin, game, p, body, dx, dy):
   return body.x, body.y
 
 
+def solid(twin, player):
+  """The units through which others do not pass: all but miners."""
+  return [b for b in twin.units(player) if b.order.verb not in (GATHER, RETURN)]
+
+
 def separate_units(twin, game):
   """Pushes overlapping units of a side apart; miners pass through."""
   for p, player in enumerate(game.players):
-    solid = [b for b in twin.units(player) if b.order.verb not in (GATHER, RETURN)]
+    standing = solid(twin, player)
     places = {}
-    for b in solid:
+    for b in standing:
       angle = (b.slot - twin.s) * 2.4
       places[b.slot] = (b.x + 1e-3 * player.side * math.cos(angle),
                         b.y + 1e-3 * player.side * math.sin(angle))
     moved = {}
-    for body in solid:
+    for body in standing:
       if body.name == "SiegeTankSieged":
         continue
       row = twin.row(body)
       push_x = push_y = 0.0
-      for other in solid:
+      for other in standing:
         if other is body or twin.row(other)["flying"] != row["flying"]:
           continue
         dx = places[body.slot][0] - places[other.slot][0]

@@ -390,7 +390,7 @@ class Twin(Economy):
     for p, each in enumerate(issued):
       if each is not None and each["function"] in self.functions:
         self.train(game.players[p], each)
-    births = [self.finish(player) for player in game.players]
+    births = [self.finish(game, player) for player in game.players]
     for player in game.players:
       self.grow_larvae(player)
     self.mine(game)

@@ -29,14 +29,16 @@ def verbs_after(units, ground=2):
 
 
 def test_orders_end_near_their_goal():
-  at = (-12.0, -4.0)
+  cases = [
+    ("Marine", constants.MOVE, 0.7, constants.IDLE),
+    ("Marine", constants.MOVE, 0.8, constants.MOVE),
+    ("Marine", constants.ATTACK, 1.4, constants.IDLE),
+    ("Marine", constants.ATTACK, 1.6, constants.ATTACK),
+    ("SCV", constants.MOVE, 0.7, constants.GATHER), ("Marine", constants.HOLD, 0.0, constants.HOLD)]
+  places = [(-16.0, -16.0 + 3.0 * i) for i in range(len(cases))]
   assert verbs_after([
-    ("Marine", at, constants.MOVE, (-11.4, -4.0)), ("Marine", at, constants.MOVE, (-11.2, -4.0)),
-    ("Marine", at, constants.ATTACK, (-10.6, -4.0)),
-    ("Marine", at, constants.ATTACK, (-10.4, -4.0)),
-    ("SCV", at, constants.MOVE, (-11.4, -4.0)), ("Marine", at, constants.HOLD, at),
-  ]) == [constants.IDLE, constants.MOVE, constants.IDLE, constants.ATTACK, constants.GATHER,
-         constants.HOLD]
+    (name, (x, y), verb, (x + far, y)) for (name, verb, far, _), (x, y) in zip(
+      cases, places, strict=True)]) == [after for *_, after in cases]
 
 
 def test_goals_in_water_are_reached_at_the_bank_except_by_flyers():
@@ -47,6 +49,36 @@ def test_goals_in_water_are_reached_at_the_bank_except_by_flyers():
     ("Marine", bank, constants.MOVE, WET), ("Marine", bank, constants.ATTACK, WET),
     ("SCV", bank, constants.MOVE, WET), ("Banshee", bank, constants.ATTACK, WET),
   ]) == [constants.IDLE, constants.IDLE, constants.GATHER, constants.ATTACK]
+
+
+@pytest.mark.parametrize(("verb", "far", "most"), [
+  (constants.MOVE, 1.2, 5), (constants.ATTACK, 1.6, 9)])
+def test_orders_end_where_own_units_fill_half_of_the_disc_around_the_goal(verb, far, most):
+  """Marines of radius 0.375: six at 1.2 from the goal, 0.84 of 1.44; ten at 1.6, 1.41 of 2.56."""
+  goal = (-12.0, -4.0)
+  beyond = [("Marine", (-12.0, -5.7), constants.HOLD, goal)] * 9
+  above = [("Medivac", goal, constants.HOLD, goal)] * 7
+  miners = [("SCV", goal, constants.GATHER, goal)] * 7
+  for others, after in ((most, verb), (most + 1, constants.IDLE)):
+    near = [("Marine", (-12.0 + 0.1 * i, -3.5), constants.HOLD, goal) for i in range(others)]
+    assert verbs_after([("Marine", (-12.0 + far, -4.0), verb, goal),
+                        *near, *beyond, *above, *miners])[0] == after
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, number", [("Queen", 8), ("SiegeTank", 16), ("Zealot", 32)])
+def test_moves_of_large_groups_end_near_their_goal(default_game, name, number):
+  """Units that push each other away from a goal stop in a disc that they fill by half or more."""
+  state = scene(default_game)
+  places = [(-6.0 + 2.0 * (i % 6), -4.0 + 2.0 * (i // 6)) for i in range(number)]
+  for i, place in enumerate(places):
+    put(state, UNIT + i, name, place, verb=constants.MOVE)
+    state.orders.x[:, 0, i], state.orders.y[:, 0, i] = 6.0, 2.0
+  found = run(default_game, state, 60)
+  assert (found.orders.verb[:, 0, :number] == constants.IDLE).all()
+  apart = np.hypot(found.x[:, 0, UNIT:UNIT + number] - 6.0, found.y[:, 0, UNIT:UNIT + number] - 2.0)
+  radius = RULES.types.radius[RULES.types.local(name)]
+  assert (apart < constants.ARRIVED + radius * np.sqrt(number / constants.CROWDED)).all()
 
 
 @pytest.mark.slow

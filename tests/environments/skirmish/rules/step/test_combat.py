@@ -101,6 +101,22 @@ def test_sieged_tanks_deal_half_damage_beside_their_target(default_game):
   same(state.kind[:, 0, UNIT], LOCAL["SiegeTank"])
 
 
+@pytest.mark.parametrize("rest", range(4))
+def test_volleys_follow_each_other_in_whole_periods(default_game, rest):
+  """From the first volley of a rested weapon, each comes in the first tick that may have it."""
+  state = scene(default_game)
+  put(state, UNIT, "Marine", (0.0, 0.0), verb=constants.HOLD)
+  state = run(default_game, state, rest)  # without an enemy
+  put(state, UNIT, "CommandCenter", (6.0, 0.0), player=1)
+  state.health[:, 1, UNIT] = 1e6
+  period = TYPES.ground.cooldown[LOCAL["Marine"]]
+  ticks = np.arange(2, 42, 2)  # two a step
+  volleys = np.array([np.sum(np.arange(40) * period <= 4 * (done - 1)) for done in ticks])
+  lost = []
+  run(default_game, state, len(ticks), lambda s: lost.append(1e6 - s.health[:, 1, UNIT]))
+  same(np.array(lost), (volleys * 5.0)[:, None])  # 6, less armour of 1
+
+
 def test_flames_hit_everything_along_their_line(default_game):
   state = scene(default_game)
   put(state, UNIT, "Hellion", (0.0, 0.0), verb=constants.HOLD)

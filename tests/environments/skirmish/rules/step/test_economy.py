@@ -1,13 +1,19 @@
 """Larvae, training and morphs of the default tier against numbers computed by hand."""
 
+import functools
+
+import jax
 import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
+from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.step import economy
 from starleague.environments.skirmish.rules.tables import constants
-from tests.environments.skirmish.default_games import LOCAL, TYPES, S, give, host
+from tests.environments.skirmish.default_games import LOCAL, RULES, TYPES, S, give, host
 from tests.environments.skirmish.places import HOME, PROTOSS, UNIT, ZERG
 from tests.environments.skirmish.scenes import close, put, run, same, scene
+from tests.environments.skirmish.states import first
 
 pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
 
@@ -38,6 +44,33 @@ def test_an_injection_adds_three_larvae(default_game):
   effect = np.flatnonzero(vocabulary.EFFECT_FUNCTIONS == vocabulary.FUNCTIONS.index(
     "Effect_InjectLarva_unit"))
   same(last.executed.effects[:2, 0, effect[0]], [True, False])
+
+
+@pytest.mark.parametrize("ground", range(3))
+def test_units_appear_on_the_ground_of_their_structure(ground):
+  """At every place of a Barracks and a Hatchery, from every slot, on each map."""
+  terrain, middle = RULES.terrain, np.arange(48) - 23.5
+  x, y = (axis.reshape(-1) for axis in np.meshgrid(middle, middle))
+  state = first(RULES, ground=ground)
+  on_map = functools.partial(placement.on_terrain, RULES, state)
+  births = jax.jit(lambda state, done: economy._broods(RULES, state, done))
+  beside = 0
+  for name, unit in (("Barracks", "Marine"), ("Hatchery", "Zergling")):
+    done = np.full((2, S), LOCAL[unit], np.int32)
+    reach = 0.8 * TYPES.radius[LOCAL[name]]
+    corners = [(x + dx * reach, y + dy * reach) for dx in (-1, 0, 1) for dy in (-1, 0, 1)]
+    firm = np.all([terrain.buildable[ground, np.clip(np.floor(v + 24), 0, 47).astype(int),
+                                     np.clip(np.floor(u + 24), 0, 47).astype(int)]
+                   for u, v in corners], axis=0)
+    for px, py in zip(x[firm], y[firm], strict=True):
+      state.kind[:, :S], state.x[:, :S], state.y[:, :S] = LOCAL[name], px, py
+      units = jax.tree.map(np.array, births(state, done))
+      born = units.kind > 0
+      assert on_map(terrain.passable, units.x, units.y)[born].all()
+      at_home = on_map(terrain.high, state.x[:, :1], state.y[:, :1])
+      assert (on_map(terrain.high, units.x, units.y) == at_home)[born].all()
+      beside += np.sum((units.x != px)[born])
+  assert beside > 1000  # most stand beside their structure
 
 
 def test_a_hatchery_has_at_most_nineteen_larvae(default_game):

@@ -25,6 +25,8 @@ from starleague.environments.skirmish.rules.tables.constants import (
   PATROL,
 )
 
+_ROUNDED = 1.00001  # a squared distance times this is not less than the same one rounded otherwise
+
 
 def complete_orders(rules: tables.Rules, state: State, plan: combat.Plan,
                     ended: Array | bool = False) -> State:
@@ -41,7 +43,7 @@ def complete_orders(rules: tables.Rules, state: State, plan: combat.Plan,
   goal_x, goal_y = movement.on_ground(rules, state, order.x, order.y)
   square = squared_distance(state.x[:, s:], state.y[:, s:], goal_x, goal_y)
   engaged = jnp.any(plan.sight[:, :, a:] > 0, axis=1) & (state.cooldown[:, a:] > 0)
-  crowded = _crowded(rules, state, goal_x, goal_y, square)
+  crowded = _crowded(rules, state, goal_x, goal_y)
   arrived = ((verb == MOVE) & ((square < ARRIVED ** 2) | crowded)) | (
     ((verb == ATTACK) | (verb == PATROL)) & ((square < ATTACK_ARRIVED ** 2) | crowded) & ~engaged)
   seen = pick(state.memory.seen & (flip(state.kind) > 0), order.target)
@@ -52,7 +54,7 @@ def complete_orders(rules: tables.Rules, state: State, plan: combat.Plan,
   return orders.next_order(rules, state, arrived | lost | ended, worker)
 
 
-def _crowded(rules: tables.Rules, state: State, x: Array, y: Array, square: Array) -> Array:
+def _crowded(rules: tables.Rules, state: State, x: Array, y: Array) -> Array:
   """Units that find their goal taken by own units: [2, M] bool.
 
   Units that part from each other cannot all stand at the goal of their group. They have arrived
@@ -63,14 +65,17 @@ def _crowded(rules: tables.Rules, state: State, x: Array, y: Array, square: Arra
     state: the game.
     x: [2, M] float32, the units' goals.
     y: [2, M].
-    square: [2, M], their squared distances from them.
   """
   s = rules.tier.structures
-  area = look_up(rules.types.radius ** 2, state.kind[:, s:])  # divided by pi, as `square`
+  kind, unit_x, unit_y = state.kind[:, s:], state.x[:, s:], state.y[:, s:]
+  area = look_up(rules.types.radius ** 2, kind)  # divided by pi, as squared distances are
   taken = jnp.where(movement.solid(rules, state), area, 0.0)
-  distance = pairwise_squared_distance(x, y, state.x[:, s:], state.y[:, s:])  # [2, goal, unit]
-  nearer = (distance <= square[:, :, None]) & ~np.eye(rules.tier.units, dtype=bool)
-  if rules.has_flyers:
-    flying = look_up(rules.types.flying, state.kind[:, s:])
-    nearer &= flying[:, :, None] == flying[:, None]
-  return jnp.sum(jnp.where(nearer, taken[:, None], 0.0), axis=2) >= CROWDED * square
+  if rules.has_flyers:  # flyers do not stand in the way of walkers: they count as far away
+    layer = look_up(np.where(rules.types.flying, 8.0 * rules.half, 0.0).astype(np.float32), kind)
+    unit_x, x = unit_x + layer, x + layer
+  square = squared_distance(unit_x, unit_y, x, y)
+  # Units come first here, [2, unit, goal]: sums over them are several times as fast. Each counts
+  # itself, whichever way its distance is rounded.
+  nearer = pairwise_squared_distance(unit_x, unit_y, x, y) <= _ROUNDED * square[:, None]
+  others = jnp.sum(jnp.where(nearer, taken[:, :, None], 0.0), axis=1) - taken
+  return others >= CROWDED * square

@@ -24,11 +24,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
       "demonstrators": "rush,timing,defence,macro,siege,air",
     },
     "demonstrations": {"players": "demo_5000,demo_6000,demo_7000", "games": 2600},
-    # The rates that trained the weights which ship.
     "imitation": {
-      "batch_size": 16,
-      "unroll_length": 32,
-      "learning_rate": 2e-3,
       "seconds": 2 * 3600.0,
       "labels_seconds": 2400.0,
       "fine_tune_learning_rate": 2e-4,
@@ -36,7 +32,6 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
       "evaluate_interval_s": 600.0,
       "checkpoint_interval_s": 300.0,
     },
-    "offline": {"updates": 1000},
     "learner": {"learning_rate": 3e-4, "checkpoint_interval_s": 300.0},
     "evaluation": {"games": 20, "temperature": 0.5},
   })

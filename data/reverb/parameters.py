@@ -275,7 +275,7 @@ class ParameterFetcher:
     self._fetched_at = 0.0
 
   def __call__(self) -> Fetched:
-    """Returns the newest parameters, at most `interval_s` old, as numpy arrays.
+    """Returns the newest published parameters, fetched at most `interval_s` ago, as numpy arrays.
 
     Raises:
       ParameterMismatchError: their tree differs from the template.

@@ -137,7 +137,7 @@ def _league() -> dict:
     # Schemes of main agents that differ, as terran-main-1=self_play,terran-main-2=fsp.
     "own_matchmaking": "",
     # Rewards of players for units that they build or that their opponent loses, as
-    # terran-main-0=built.Marine:0.01+lost.SCV:0.02,terran-main-1=built.SiegeTank:0.1.
+    # terran-main-0=built.Marine:0.01+lost.SCV:0.02,terran-main-1=built.Hellion:0.1.
     "objectives": "",
     # Ranges of hyperparameters that players of one role and race tune together, as
     # learning_rate=3e-5:3e-3,entropy=1e-3:1e-1; empty: they stay constant.

@@ -194,7 +194,7 @@ def _check_personal(config: ml_collections.ConfigDict, compiled: bool) -> None:
     raise SettingsError(f"config key 'actor.objective' must be '' in {config.environment.name}, "
                         f"whose games are played outside JAX; found {config.actor.objective!r}.")
   try:
-    objectives.parse_objective(config.actor.objective)
+    objectives.parse_objective(config.actor.objective, config.environment.tier)
   except UserError as error:
     raise SettingsError(f"config key 'actor.objective': {error}.") from error
   for key in ("exploiter_goals", "snapshots_z"):

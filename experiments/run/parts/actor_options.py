@@ -25,7 +25,7 @@ def actor_options(config: ml_collections.ConfigDict) -> ActorOptions:
     parameter_interval_s=actor.parameter_interval_s, timeout_s=config.data.timeout_s,
     self_play=actor.self_play, uniform=actor.uniform, matchmaking=actor.matchmaking,
     race_matchmaking=actor.race_matchmaking, draw_reward=actor.draw_reward,
-    objective=objectives.parse_objective(actor.objective),
+    objective=objectives.parse_objective(actor.objective, config.environment.tier),
     demonstrators=tuple(opponents.index(name)
                         for name in filter(None, actor.demonstrators.split(","))),
     active=active_probabilities(config), pseudo_scale=actor.pseudo_scale,

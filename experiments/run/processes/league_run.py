@@ -64,7 +64,7 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
   except UserError as error:
     raise settings.SettingsError(f"config key 'league.composition': {error}") from error
   try:
-    objectives.check(config.league, found)
+    objectives.check(config, found)
     populations.check(config)
   except UserError as error:
     raise settings.SettingsError(str(error)) from error

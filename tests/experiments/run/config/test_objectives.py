@@ -14,13 +14,14 @@ NAMES = ["terran-main-0", "terran-main-1"]
 
 def test_objectives_of_players():
   found = objectives.parse_objectives(
-    "terran-main-1=built.Marine:0.02+lost.SCV:-1e-3,terran-main-0=built.SiegeTank:1", NAMES)
+    "terran-main-1=built.Marine:0.02+lost.SCV:-1e-3,terran-main-0=built.SiegeTank:1", NAMES,
+    "default")
   index = vocabulary.UNIT_TYPES.index
   expected = np.zeros((2, 256), np.float32)
   expected[0, index("Marine")], expected[1, index("SCV")] = 0.02, -1e-3
   np.testing.assert_array_equal(found["terran-main-1"], expected)
   assert found["terran-main-0"][0, index("SiegeTank")] == found["terran-main-0"].sum() == 1.0
-  assert objectives.parse_objectives("", NAMES) == {}
+  assert objectives.parse_objectives("", NAMES, "mini") == {}
 
 
 @pytest.mark.parametrize("text, message", [
@@ -30,6 +31,8 @@ def test_objectives_of_players():
                                  "one of terran-main-0, terran-main-1"),
   ("terran-main-0=built.Marin:1", "objective of terran-main-0: found 'built.Marin:1', expected"),
   ("terran-main-0=killed.Marine:1", "an event of built, lost"),
+  ("terran-main-0=built.SiegeTank:1", "expected a unit type of tier 'mini': SCV, Marine, Marauder, "
+                                     "Hellion, CommandCenter, Barracks, Factory"),
   ("terran-main-0=built.Marine:nan", "found 'built.Marine:nan'"),
   ("terran-main-0=built.Marine", "found 'built.Marine'"),
   ("terran-main-0=built.Marine:1,terran-main-0=lost.SCV:1", "expected one entry"),
@@ -38,15 +41,15 @@ def test_objectives_of_players():
 ])
 def test_invalid_objectives_are_refused(text, message):
   with pytest.raises(UserError, match=message):
-    objectives.parse_objectives(text, NAMES)
+    objectives.parse_objectives(text, NAMES, "mini")
 
 
 def test_the_objective_of_one_agent():
-  found = objectives.parse_objective("built.Forge:0.1+lost.SCV:-0.5")
+  found = objectives.parse_objective("built.Forge:0.1+lost.SCV:-0.5", "default")
   assert found.shape == (2, vocabulary.NUM_UNIT_TYPES) and np.count_nonzero(found) == 2
   np.testing.assert_allclose(found[0, vocabulary.UNIT_TYPES.index("Forge")], 0.1)
   assert found[1, vocabulary.UNIT_TYPES.index("SCV")] == -0.5
-  assert not objectives.parse_objective("").any()
+  assert not objectives.parse_objective("", "mini").any()
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -46,10 +46,12 @@ from starleague.environments.skirmish.rules.state.arrays import (
 )
 from starleague.environments.skirmish.rules.state.queries import is_geyser
 from starleague.environments.skirmish.rules.state.state import Array, State
+from starleague.environments.skirmish.rules.step import arrival
 from starleague.environments.skirmish.rules.tables import constants, tables
 
 REGIONS = 3  # rows and columns of attack_0 to attack_8
-UNDER_WAY, THERE = 1.0, 4.0  # from a unit's goal, or from the unit, to the place of an action
+UNDER_WAY = 1.0  # from a unit's goal to the place of an action
+ROUNDING = 2.5  # beyond the end of attacks, at which idle fighters are at the place of an action
 BUSY = 1e4  # added to the squared distance of builders that neither mine nor idle
 
 
@@ -62,6 +64,7 @@ class _Army(NamedTuple):
   verb: Array  # int32
   to_x: Array  # float32: destination of the order
   to_y: Array
+  end: Array  # [] float32: the farthest from a common goal at which their attacks end
 
 
 def products_of(rules: tables.Rules) -> np.ndarray:
@@ -159,9 +162,11 @@ def _fixed_choices(rules: tables.Rules, state: State, player: Array, view: View)
 
 def _army(rules: tables.Rules, state: State, player: Array, view: View) -> _Army:
   s = rules.tier.structures
+  slots = look_up(scripts.army_types(rules), view.kind[s:])
   return _Army(
-    look_up(scripts.army_types(rules), view.kind[s:]), view.x[s:], view.y[s:], view.verb,
-    _of(player, state.orders.x), _of(player, state.orders.y))
+    slots, view.x[s:], view.y[s:], view.verb, _of(player, state.orders.x),
+    _of(player, state.orders.y),
+    arrival.end_of_attacks(rules, jnp.where(slots, view.kind[s:], 0)))
 
 
 def _send(rules: tables.Rules, army: _Army, function: str, verb: int, x: Array, y: Array,
@@ -169,7 +174,8 @@ def _send(rules: tables.Rules, army: _Army, function: str, verb: int, x: Array, 
   """Sends fighters to a place, except those on their way to it and idle ones there."""
   under_way = (army.verb == verb) & (
     squared_distance(x, y, army.to_x, army.to_y) < UNDER_WAY ** 2)
-  there = (army.verb == constants.IDLE) & (squared_distance(x, y, army.x, army.y) < THERE ** 2)
+  there = (army.verb == constants.IDLE) & (
+    squared_distance(x, y, army.x, army.y) < (ROUNDING + army.end) ** 2)
   chosen = first_slots(army.slots & ~under_way & ~there, rules.max_selected)
   return make_choice(rules, wanted, function, unit_slots(rules, chosen), x, y)
 

@@ -35,15 +35,14 @@ from starleague.environments.skirmish.rules.interface.acting import place_to_loc
 from starleague.environments.skirmish.rules.state.arrays import look_up, squared_distance
 from starleague.environments.skirmish.rules.state.queries import is_geyser
 from starleague.environments.skirmish.rules.state.state import Array, State
+from starleague.environments.skirmish.rules.step import arrival
 from starleague.environments.skirmish.rules.tables import constants, tables
 
 # (player index, key, state, player) -> Action, unbatched.
 ScriptedPlayer = Callable[[Array, jax.Array, State, Array], types.Action]
 # Distances in map units.
 HOME_RADIUS = 9.0  # an enemy this near to an own structure is a threat
-# A unit this near is at a threat's place: the end of attacks (1.5) and the rounding of places to
-# the locations of `small` (1.4).
-AT_THREAT = 3.0
+ROUNDING = 1.5  # of places to the locations of `small`
 SIEGE_RANGE, UNSIEGE_RANGE = 12.0, 15.0  # an enemy this near; none this near
 STIM_RANGE = 7.0  # an enemy this near
 HARASS_DISTANCE = 4.0  # behind the opponent's town hall, where its workers mine
@@ -114,7 +113,8 @@ def defend(rules: tables.Rules, view: View, free: Array) -> Choice:
       ground | air)
   x, y = _main_place(view, near & threat[:, None])
   if rules.has_flyers:
-    defenders &= squared_distance(x, y, view.x[s:], view.y[s:]) >= AT_THREAT ** 2
+    there = ROUNDING + arrival.end_of_attacks(rules, jnp.where(free, view.kind[s:], 0))
+    defenders &= squared_distance(x, y, view.x[s:], view.y[s:]) >= there ** 2
   slots = unit_slots(rules, first_slots(defenders, rules.max_selected))
   return make_choice(rules, jnp.any(threat), "Attack_pt", slots, x, y)
 
@@ -149,8 +149,8 @@ def attacks(rules: tables.Rules, script: Parameters, view: View, waiting: Array,
   """Returns whether the army at home attacks: [] bool.
 
   It does with the plan's number of fighters, or to reinforce an attack. An army that cannot grow
-  attacks with half of that number. Few large units may never reach it: they attack when no fighter
-  is in production, and most of them are at home.
+  attacks with the plan's reinforcements, or with more than half of that number. Few large units may
+  never reach it: they attack when no fighter is in production, and most of them are at home.
 
   Args:
     rules: the game's constants.

@@ -54,6 +54,17 @@ def complete_orders(rules: tables.Rules, state: State, plan: combat.Plan,
   return orders.next_order(rules, state, arrived | lost | ended, worker)
 
 
+def end_of_attacks(rules: tables.Rules, kind: Array) -> Array:
+  """The farthest from their common goal at which attacks of units [M] end, map units: [] float32.
+
+  Args:
+    rules: the game's constants.
+    kind: [M] int32, local types, 0 for none.
+  """
+  area = jnp.sum(look_up(rules.types.radius ** 2, kind) * (kind > 0))
+  return jnp.maximum(jnp.sqrt(area / CROWDED), ATTACK_ARRIVED)
+
+
 def _crowded(rules: tables.Rules, state: State, x: Array, y: Array) -> Array:
   """Units that find their goal taken by own units: [2, M] bool.
 

@@ -88,6 +88,9 @@ def test_units_at_the_place_of_a_threat_are_free_for_other_commands():
   at, away = ("Stalker", HOVER + 2.9), ("Stalker", HOVER + 3.1)
   assert defenders(PROTOSS, [at, away], [("VoidRay", HOVER)]) == ([1], HOVER)
   assert defenders(PROTOSS, [at], [("VoidRay", HOVER)])[0] == []
+  # 13 Stalkers of radius 0.625 fill half of a disc of radius 3.19.
+  crowd = [("Stalker", HOVER + 4.6)] * 12 + [("Stalker", HOVER + 4.8)]
+  assert defenders(PROTOSS, crowd, [("VoidRay", HOVER)]) == ([12], HOVER)
 
 
 def attacks(race, units, in_training=(), attack=18, supplied=40):

@@ -65,6 +65,14 @@ def test_orders_end_where_own_units_fill_half_of_the_disc_around_the_goal(verb, 
                         *near, *beyond, *above, *miners])[0] == after
 
 
+def test_the_end_of_attacks_of_an_army():
+  """Two Zealots of radius 0.5 end within 1.5, 18 of them within the root of 18 / 4 / 0.5."""
+  zealot = np.full(20, RULES.types.local("Zealot"), np.int32)
+  for number, end in ((0, 1.5), (2, 1.5), (18, 3.0)):
+    army = np.where(np.arange(20) < number, zealot, 0)
+    np.testing.assert_allclose(arrival.end_of_attacks(RULES, army), end, rtol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name, number", [("Queen", 8), ("SiegeTank", 16), ("Zealot", 32)])
 def test_moves_of_large_groups_end_near_their_goal(default_game, name, number):

@@ -241,7 +241,12 @@ def test_unavailable_functions_have_no_effect_without_the_gate(default_record, e
       stands = {0, *standing.tolist(), *TYPES.counts_as[standing].tolist()}
       for c in range(1, len(FUNCTION)):
         product = FUNCTIONS.product[c]
-        if FUNCTIONS.levels[c] == 1 and PRODUCTS.requirement[product] not in stands:
+        levels = PRODUCTS.function[len(TYPES.names):] == c
+        if levels.any():  # the next level, which may require more than the first
+          product += min(np.sum(state.upgrades[g, 0] & levels), np.sum(levels) - 1)
+        elif FUNCTIONS.levels[c] > 1:
+          product = 0
+        if PRODUCTS.requirement[product] not in stands:
           continue
         builds = FUNCTIONS.kind[c] == constants.BUILDING and FUNCTIONS.capable[c][free[g]].any()
         if not allowed[g, c] and not builds:

@@ -16,8 +16,13 @@ WON = {"rusher": Counts(1, 0, 0)}
 def test_a_score_counts_draws_half_and_a_win_rate_wins_only():
   assert evaluating.score_of(COUNTS).value == 0.6
   assert evaluating.win_rate_of(COUNTS).value == 0.4
-  for found in (evaluating.score_of(COUNTS), evaluating.win_rate_of(COUNTS)):
-    assert found.low < found.value < found.high
+
+
+def test_intervals_are_95_percent_wilson_intervals():
+  """For 10 games, (10 p + z^2 / 2 +- z sqrt(10 p (1 - p) + z^2 / 4)) / (10 + z^2), z = 1.96."""
+  for measure, bounds in ((evaluating.score_of, (0.31267, 0.83182)),
+                          (evaluating.win_rate_of, (0.16818, 0.68733))):
+    assert measure(COUNTS)[1:] == pytest.approx(bounds, rel=1e-4)
 
 
 def test_both_are_stored_under_their_own_names(tmp_path):

@@ -59,6 +59,11 @@ def test_exploiters_learn_against_the_frozen_agent_alone(parts):
                      "league.evaluators", "league.seconds", "learner.updates"}
 
 
+def test_exploiters_may_minimise_the_agents_value_and_pursue_goals(parts):
+  found = robustness.exploiting(config_of(), parts, False, 2, 400, minimax=0.5, pursue=True)
+  assert (found.league.exploiter_minimax, found.league.exploiter_goals) == (0.5, True)
+
+
 @pytest.mark.parametrize("key, value, expected", [
   ("cluster.learners", "each", "one"), ("cluster.learner_hosts", 2, 1)])
 def test_one_learner_counts_the_updates_of_all_exploiters(parts, key, value, expected):
@@ -286,6 +291,32 @@ def test_exploiters_play_the_frozen_agent(parts, match, weights, tmp_path):
   found = robustness.play_exploiters(match, parts, config, tmp_path, KEY, unconditional(1, 0))
   assert found == {"terran-league_exploiter-0": Counts(0, 0, 4),
                    "terran-league_exploiter-1": Counts(4, 0, 0)}
+
+
+def test_exploiters_with_goals_alone_play_for_their_z(parts, weights, monkeypatch, tmp_path):
+  names = ["terran-league_exploiter-0", "terran-league_exploiter-1"]
+  drawn_by = {run_files.learner_dir(tmp_path, name): np.array(row, np.float32)
+              for name, row in zip(names, ([1, 2], [3, 5]), strict=True)}
+  found = unconditional(1, 0)._replace(active=np.array([0.5, 0.25, 0.0, 0.0], np.float32))
+  monkeypatch.setattr(robustness.z_source, "of_games", lambda *arguments: found)
+  monkeypatch.setattr(robustness.goals, "learnt", lambda shown, folder: drawn_by[folder])
+  monkeypatch.setattr(robustness, "_play", lambda match, pairs, key, conditioning_of, on_games: {
+    name: conditioning_of(name) for name in pairs})
+  write(run_files.snapshot_path(tmp_path, "terran-main-0-0000"), 2)
+  for folder in drawn_by:
+    write(folder / run_files.CHECKPOINTS, 1)
+
+  def shown(pursue):
+    config = robustness.exploiting(config_of(), parts, False, 2, 400, pursue=pursue)
+    return robustness.play_exploiters(None, parts, config, tmp_path, KEY, unconditional(1, 0))
+
+  assert all(each.goals is None for each in shown(False).values())
+  pursued = shown(True)
+  assert sorted(pursued) == names
+  for name, goals in zip(names, ([[0, 0], [1, 2]], [[0, 0], [3, 5]]), strict=True):
+    assert pursued[name].active.tolist() == [[1, 1, 0, 0], [0, 0, 0, 0]]
+    assert pursued[name].goals.tolist() == goals
+    assert pursued[name].goal.tolist() == [[1, 0]]
 
 
 def test_players_of_a_league_keep_their_races(parts, weights, monkeypatch, tmp_path):

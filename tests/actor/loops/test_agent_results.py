@@ -1,10 +1,14 @@
 """Results of one agent's games: opponents by win rates, scores of match-ups, counted games."""
 
+import time
+import types
+
 import numpy as np
 import pytest
 
 from starleague.actor import rollouts
 from starleague.actor.loops import agent_results
+from starleague.common import results as run_results
 from starleague.common import run_files
 from tests.actor.loops.results import NAMES, ZERG, results
 
@@ -36,6 +40,19 @@ def test_only_finished_games_against_scripted_players_count():
   assert [(r.home, r.away, r.result, r.time) for r in found] == [
     (run_files.PLAYER, "rusher", 1, 5.0), (run_files.PLAYER, "rusher", 0, 5.0)]
   assert len({r.id for r in found}) == 2
+
+
+def test_the_score_of_training_is_that_of_the_latest_games(tmp_path, monkeypatch):
+  """A loss at second 0 and a win at second 100: the window of 60 s has the win alone."""
+  clock = [0.0]
+  monkeypatch.setattr(time, "time", lambda: clock[0])
+  reporter = agent_results.Reporter(
+    tmp_path, types.SimpleNamespace(opponents=NAMES, races=(TERRAN, ZERG)), origin=0.0)
+  rusher = 1 + NAMES.index("rusher")
+  for clock[0], result in ((0.0, -1), (100.0, 1)):
+    reporter.add(1, results([rusher], [result]), 0)
+  rows = {row.tag: row.value for row in run_results.read(tmp_path / run_results.FILE_NAME)}
+  assert (rows["score/train/rusher"], rows["games/rusher"]) == (1.0, 1.0)
 
 
 def scores() -> agent_results.MatchUpScores:

@@ -36,6 +36,13 @@ def test_hosted_games_have_no_compiled_program(make):
     make()
 
 
+def test_a_program_has_the_rewards_of_its_options_and_the_grid_of_its_game():
+  parts = PARTS._replace(compiled=PARTS.compiled._replace(grid_per_unit=3.0))
+  chosen = options(actor__draw_reward=-0.25, actor__pseudo_scale=0.21)
+  config = programs._config(parts, chosen)
+  assert (config.draw, config.pseudo_scale, config.grid_per_unit) == (-0.25, 0.21, 3.0)
+
+
 def shapes(program, params, opponents):
   """Returns the shapes of the state, the records and the results of a call."""
   conditioning = unconditional(len(PARTS.maps), PARTS.mmr)

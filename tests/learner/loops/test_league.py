@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from types import SimpleNamespace
+from unittest import mock
 
 import jax
 import numpy as np
@@ -133,6 +134,21 @@ def test_turns_end_when_the_data_do(tmp_path):
     [player], None, reinforcement_options(), tmp_path, threading.Event(), None)
   ended = SimpleNamespace(batches=iter(()))
   assert league.PlayerLearner.advance(ended) is False
+
+
+def test_an_update_of_a_player_is_checked_logged_and_published():
+  calls, batches, values = mock.Mock(), mock.MagicMock(), {"loss": float("nan")}
+  calls.learner.configure_mock(state="state", teacher="teacher", factors="factors")
+  calls.learner.update.return_value = ("new", values)
+  batches.__next__.return_value, batches.waiting.return_value = "batch", 0.25
+  player = SimpleNamespace(learner=calls.learner, batches=batches, step=2, _watch=calls.watch,
+                           _duties=calls.duties, _save=calls.save)
+  assert league.PlayerLearner.advance(player) and player.step == 3
+  call = mock.call
+  assert calls.mock_calls == [
+    call.learner.update("state", "batch", "teacher", "factors"), call.learner._replace(state="new"),
+    call.watch.check(values, "batch"), call.duties.log(3, values, 0.25),
+    call.duties.publish("new", 3), call.save()]
 
 
 def test_a_player_without_batches_publishes_its_parameters_again():

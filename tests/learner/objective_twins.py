@@ -144,15 +144,19 @@ def twin_rl_terms(weights, params, frozen, teacher, batch):
       terms[f"value/{reward}"] += weights.baseline[k] * 0.5 * weight @ (target - live) ** 2
       active = 1.0 if k == 0 else np.float64(steps.pseudo_active[:-1, b, k - 1])
       for group, names in GROUPS.items():
-        _, advantage = twins.vtrace(v[:-1], v[-1], r[:, k], g, ratios[group])
-        upgo = np.minimum(ratios[group], 1) * (twins.upgo(v[:-1], v[-1], r[:, k], g) - v[:-1])
+        _, advantage = twins.vtrace(
+          v[:-1], v[-1], r[:, k], g, ratios[group], weights.clip_rho, 1.0, weights.clip_pg_rho,
+          weights.vtrace_lambda)
+        upgo = np.minimum(ratios[group], weights.clip_pg_rho) * (twins.upgo(v[:-1], v[-1], r[:, k], g) - v[:-1])
         for name in names:
           scale = weight * active * log_probs[name]
           terms[f"policy/{name}"] -= weights.policy[k] * scale @ advantage
           terms[f"upgo/{name}"] -= weights.upgo[k] * scale @ upgo
     for t in range(T):
       seconds = steps.observation.game_loop[t, b] / 22.4
-      early = seconds < 240 and steps.observation.statistics.units[t, b].any()
+      z = steps.observation.statistics
+      early = seconds < weights.function_kl_seconds and any(
+        part[t, b].any() for part in (z.units, z.effects, z.upgrades))
       for i, name in enumerate(Arguments._fields):
         if not uses[t, i]:
           continue

@@ -50,6 +50,21 @@ def test_rl_twin(seed):
   assert all(np.shape(x) == () and np.isfinite(x) for x in metrics.values())
 
 
+def test_rl_twin_with_other_lambdas_clips_and_seconds_and_a_z_of_effects_alone():
+  weights = RLWeights(td_lambda=0.3, vtrace_lambda=0.6, clip_rho=1.5, clip_pg_rho=0.7,
+                      function_kl_seconds=120.0)
+  batch = make_batch(4)
+  observation = batch.steps.observation
+  none = jax.tree.map(np.zeros_like, observation.statistics)
+  batch = batch._replace(steps=batch.steps._replace(observation=observation._replace(
+    statistics=none._replace(effects=np.ones_like(none.effects)))))
+  _, metrics = jax.jit(lambda p, batch: rl_loss(POLICY, weights, p, TEACHER, batch))(PARAMS, batch)
+  terms = twin_rl_terms(weights, PARAMS, PARAMS, TEACHER, batch)
+  for name, expected in terms.items():
+    np.testing.assert_allclose(metrics[name], expected, rtol=1e-5, atol=1e-5, err_msg=name)
+  assert terms["loss/function_kl"] > 1e-3
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_rl_gradient_twin(seed):
   """Compares a directional derivative; targets, advantages, ratios and teacher are constants."""

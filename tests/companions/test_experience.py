@@ -184,3 +184,20 @@ def test_unrolls_keep_their_priority_where_the_new_one_is_not_finite(open_tables
     tables.learnt(np.array([priorities], np.float32))
     found.append(tables._priority)
   assert found == [1.0, 3.0, 3.0, 5.0]  # an update later
+
+
+def test_new_unrolls_have_the_largest_priority_so_far(open_tables, monkeypatch):
+  tables = open_tables(batch_size=4, table="prioritised", samples_per_item=2.0, exponent=1.0,
+                       replay_size=100)
+  sent, send = [], tables._writer.send
+
+  def recorded(player, packed, priority):
+    sent.append(priority)
+    send(player, packed, priority)
+
+  monkeypatch.setattr(tables._writer, "send", recorded)
+  tables.write(records(0, 1 + LENGTH))
+  for _ in tables.batches():
+    tables.learnt(np.full((1, 4), 4.0, np.float32))
+  tables.write(records(1 + LENGTH, LENGTH))
+  assert sent == [1.0] * 4 + [4.0] * 4

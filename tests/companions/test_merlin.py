@@ -1,5 +1,6 @@
 """MERLIN: its memory in an episode, gradients of predictor and policy, replayed noise, learning."""
 
+import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from starleague.common.errors import UserError
 from starleague.companions import memory, merlin
-from starleague.companions.system import Fixed, inputs_spec
+from starleague.companions.system import Fixed, Inputs, Step, Unroll, inputs_spec
 from tests.companions import learning
 from tests.companions.catch import make_catch
 
@@ -78,6 +79,36 @@ def test_the_divergence_is_that_of_the_posterior_from_the_prior(made):
     changed[name] = {"w": 0.0 * changed[name]["w"], "b": bias}
   found = system.loss(changed, jax.random.key(0), unroll, Fixed({}, ()))
   np.testing.assert_allclose(found.metrics["loss/kl"], 3 * (4.0 - np.log(3.0)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("bias, binary", [(0.0, 5 * np.log(2)), (10.0, 5 * np.log1p(np.exp(-10)))])
+def test_a_reconstruction_sums_nats_and_half_squared_errors(bias, binary):
+  """Biases alone: three equally probable actions, a reward of 2, and the numbers 1 and -1."""
+  targets = merlin._Targets(jnp.ones(5), jnp.array([1.0, -1.0]), jax.nn.one_hot(1, 3),
+                            jnp.array([2.0]))
+  network = hk.without_apply_rng(hk.transform(
+    lambda z: merlin._reconstruction(CONFIG, z, targets)))
+  params = jax.tree.map(jnp.zeros_like, network.init(jax.random.key(0), jnp.ones(3)))
+  params["decode_binary"]["b"] += bias
+  found = network.apply(params, jnp.ones(3))
+  np.testing.assert_allclose(found, np.log(3) + 0.5 * 4 + 0.5 * 2 + binary, rtol=1e-5)
+
+
+@pytest.mark.parametrize("lambda_, targets, advantage", [
+  (0.0, [0.5, 0.25], [0.5, -0.25]), (1.0, [0.25, 0.25], [0.25, -0.25])])
+def test_lambda_mixes_the_returns_of_targets_and_advantages(lambda_, targets, advantage):
+  """On-policy, without rewards: a return is the next value, or the bootstrap value 0.25."""
+  column = jnp.zeros((3, 1))
+  log_prob = column - np.log(3)  # of three equally probable actions
+  outputs = merlin.Outputs(jnp.zeros((3, 1, 3)), jnp.array([[0.0], [0.5], [0.25]]), column, column)
+  inputs = Inputs((), column.astype(int), column, column > 0)
+  unroll = Unroll(Step(inputs, column.astype(int), merlin.Behaviour(log_prob, ()), column,
+                       jnp.ones((3, 1))), (), jnp.zeros(1, bool))
+  config = merlin.Config(discount=1.0, lambda_=lambda_)
+  found = merlin.merlin_loss(config, outputs, unroll, Fixed({}, ())).metrics
+  errors = np.array(targets) - [0.0, 0.5]
+  np.testing.assert_allclose(found["loss/value"], 0.5 * np.square(errors).mean(), rtol=1e-5)
+  np.testing.assert_allclose(found["loss/policy"], np.log(3) * np.mean(advantage), atol=1e-6)
 
 
 @pytest.mark.parametrize("tuned, metric, change", [

@@ -1,5 +1,6 @@
 """A small policy, random batches, and the objectives in float64 numpy."""
 
+import itertools
 import types as python_types
 from typing import NamedTuple
 
@@ -110,6 +111,30 @@ def twin_log_prob(logits, label):
   return twins.log_softmax(logits)[label]
 
 
+def _is_early(weights, observation, t, b):
+  """Whether the KL of the function counts: early in a game with units, effects or upgrades of z."""
+  z, seconds = observation.statistics, observation.game_loop[t, b] / 22.4
+  return seconds < weights.function_kl_seconds and any(
+    part[t, b].any() for part in (z.units, z.effects, z.upgrades))
+
+
+def _add_divergences(terms, weights, steps, b, weight, uses, logits, teacher_logits):
+  """Adds the entropy and the KL to the teacher of the steps of one sequence."""
+  for t, (i, name) in itertools.product(range(T), enumerate(Arguments._fields)):
+    if not uses[t, i]:
+      continue
+    label, student = getattr(steps.action, name)[t, b], logits[name][t, b]
+    entropy = one_step(name, label, lambda x, _: twins.entropy(x), student)
+    if name == "units":
+      entropy /= picks(label)
+    kl = one_step(
+      name, label, lambda x, y, _: twins.kl(x, y), teacher_logits[name][t, b], student)
+    terms["loss/entropy"] -= weights.entropy * weight[t] * entropy
+    terms["loss/teacher_kl"] += weights.teacher_kl * weight[t] * kl
+    if name == "function" and _is_early(weights, steps.observation, t, b):
+      terms["loss/function_kl"] += weights.function_kl * weight[t] * kl
+
+
 def twin_rl_terms(weights, params, frozen, teacher, batch):
   """Computes each term of the loss, keyed by the name of its metric."""
   steps, size = batch.steps, batch.steps.weight.shape[1]
@@ -147,29 +172,13 @@ def twin_rl_terms(weights, params, frozen, teacher, batch):
         _, advantage = twins.vtrace(
           v[:-1], v[-1], r[:, k], g, ratios[group], weights.clip_rho, 1.0, weights.clip_pg_rho,
           weights.vtrace_lambda)
-        upgo = np.minimum(ratios[group], weights.clip_pg_rho) * (twins.upgo(v[:-1], v[-1], r[:, k], g) - v[:-1])
+        gains = twins.upgo(v[:-1], v[-1], r[:, k], g) - v[:-1]
+        upgo = np.minimum(ratios[group], weights.clip_pg_rho) * gains
         for name in names:
           scale = weight * active * log_probs[name]
           terms[f"policy/{name}"] -= weights.policy[k] * scale @ advantage
           terms[f"upgo/{name}"] -= weights.upgo[k] * scale @ upgo
-    for t in range(T):
-      seconds = steps.observation.game_loop[t, b] / 22.4
-      z = steps.observation.statistics
-      early = seconds < weights.function_kl_seconds and any(
-        part[t, b].any() for part in (z.units, z.effects, z.upgrades))
-      for i, name in enumerate(Arguments._fields):
-        if not uses[t, i]:
-          continue
-        label, student = getattr(steps.action, name)[t, b], logits[name][t, b]
-        entropy = one_step(name, label, lambda x, _: twins.entropy(x), student)
-        if name == "units":
-          entropy /= picks(label)
-        kl = one_step(
-          name, label, lambda x, y, _: twins.kl(x, y), teacher_logits[name][t, b], student)
-        terms["loss/entropy"] -= weights.entropy * weight[t] * entropy
-        terms["loss/teacher_kl"] += weights.teacher_kl * weight[t] * kl
-        if name == "function" and early:
-          terms["loss/function_kl"] += weights.function_kl * weight[t] * kl
+    _add_divergences(terms, weights, steps, b, weight, uses, logits, teacher_logits)
   return terms
 
 

@@ -266,6 +266,21 @@ def test_a_method_that_improves_needs_a_clone():
     offline.offline_loss(Unroll(), MINI, CRITIC, PARAMS, jax.random.key(0), chunks_of(CRITIC), ())
 
 
+@pytest.mark.parametrize("opponent_values, counts", [(True, 3), (False, 0)])
+def test_the_objective_hides_the_opponent_by_option(opponent_values, counts):
+  steps = random_batch(0, MINI, 4, 2).steps
+  steps.privileged.opponent_unit_counts[:] = 3
+  steps.privileged.cumulative_score[:] = 500
+  options, seen = dataclasses.replace(CRITIC, opponent_values=opponent_values), []
+  stub = SimpleNamespace(
+    unroll_batch=lambda params, batch: seen.append(batch.steps.privileged))
+  with pytest.raises(ValueError, match="pass the clone's parameters"):  # after the first unroll
+    offline.offline_loss(
+      stub, MINI, options, PARAMS, jax.random.key(0), chunks_of(options, steps), ())
+  np.testing.assert_array_equal(seen[0].opponent_unit_counts, counts)
+  np.testing.assert_array_equal(seen[0].cumulative_score, 500)
+
+
 @pytest.mark.parametrize("values", [{"cloning": -1.0}, {"emphatic_steps": -1},
                                     {"cloning": float("nan")}])
 def test_negative_options_are_refused(values):

@@ -12,7 +12,7 @@ from starleague.agent import baselines, pretrained
 from starleague.agent import config as agent_config
 from starleague.common import run_files
 from starleague.common.errors import FinalError
-from starleague.data import checkpoints
+from starleague.data import checkpoints, wire
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
@@ -20,6 +20,7 @@ from starleague.learner import train_state, update
 from starleague.learner.loops import reinforcement_setup
 from starleague.learner.loops.options import LearningAgent
 from tests.learner.loops.options import reinforcement_options
+from tests.learner.random_batches import random_batch
 
 
 @pytest.mark.parametrize("done, expected", [(0.0, 8e-4), (0.25, 6.5e-4), (1.0, 2e-4)])
@@ -34,6 +35,23 @@ def test_the_learning_rate_falls_in_each_stage(done, stage, expected):
   options = reinforcement_options(learning_rate=8e-4, final_rate=0.25, stages=2)
   assert reinforcement_setup.stage_at(options, done) == stage
   assert reinforcement_setup.learning_rate(options, done) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("opponent_values, counts", [(True, 3), (False, 0)])
+def test_the_objective_hides_the_opponent_by_option(monkeypatch, opponent_values, counts):
+  config = agent_config.mini()
+  batch = random_batch(0, config, 2, 1)
+  batch.steps.privileged.opponent_unit_counts[:] = 3
+  batch.steps.privileged.cumulative_score[:] = 500
+  packed = wire.seal(wire.pack_steps(batch.steps), wire.pack_state(batch.initial_state, 1))
+  monkeypatch.setattr(
+    reinforcement_setup.objective, "rl_loss",
+    lambda policy, weights, params, teacher, trajectories, factors: trajectories.steps.privileged)
+  loss = reinforcement_setup.make_loss(
+    LearningAgent(config, None, None), reinforcement_options(opponent_values=opponent_values))
+  seen = loss(None, None, packed, ())
+  np.testing.assert_array_equal(seen.opponent_unit_counts, counts)
+  np.testing.assert_array_equal(seen.cumulative_score, 500)
 
 
 def test_a_stage_has_the_agent_as_teacher_also_after_a_restart(tmp_path):

@@ -107,6 +107,29 @@ def test_a_phase_ends_at_its_seconds_those_before_a_resume_included(learning):
   assert learning.imitator._step == 13 and learning.events[-1] == "finish"
 
 
+class Rated(NamedTuple):
+  updates: int
+  rate: float
+
+
+def test_an_update_has_the_learning_rate_of_its_time(learning, monkeypatch):
+  """A phase of 40 s with a rise of 8 s: updates start after 0, 10, 20 and 30 s."""
+  imitator, rates = learning.imitator, []
+  carried = imitator._update.carried
+
+  def rated(state, chunks):
+    rates.append(state.rate)
+    updates, *rest = carried(state.updates, chunks)
+    return state._replace(updates=updates), *rest
+
+  monkeypatch.setattr(imitation.train_state, "with_learning_rate",
+                      lambda state, rate: state._replace(rate=rate))
+  imitator._rate = np.nan  # as in a new process
+  imitator._state, imitator._update = Rated(0, np.nan), SimpleNamespace(carried=rated)
+  assert imitator._learn(phase_of(seconds=40.0), batches(9))
+  np.testing.assert_allclose(rates, [0.0, 1.98271e-3, 1.444415e-3, 5.99987e-4], rtol=1e-5)
+
+
 def test_a_phase_is_over_after_its_epochs_even_if_the_last_has_fewer_batches(learning):
   """The first epoch has 4 batches, the second 3."""
   imitator, phase = learning.imitator, phase_of(epochs=2)

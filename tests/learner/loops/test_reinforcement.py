@@ -39,8 +39,8 @@ def calls(monkeypatch):
 
     def __call__(self, state, batch, teacher, factors):
       calls.append(("update", batch, teacher, factors))
-      state = SimpleNamespace(step=state.step + 1)
-      return state, {"loss": float(batch)}
+      values = {"loss": float(batch), "applied": state.rate}
+      return SimpleNamespace(step=state.step + 1), values
 
   learner = reinforcement.reinforcement_setup.Learner(
     Update(), SimpleNamespace(step=np.int32(3)), "teacher", 0.0)
@@ -59,7 +59,8 @@ def calls(monkeypatch):
     check=lambda values, batch: calls.append(("check", batch)), finish=called("finish")))
   monkeypatch.setattr(reinforcement.chief, "ChiefDuties", lambda *_: duties)
   monkeypatch.setattr(reinforcement.update, "unreplicate", lambda value: value)
-  monkeypatch.setattr(reinforcement.train_state, "with_learning_rate", lambda state, rate: state)
+  monkeypatch.setattr(reinforcement.train_state, "with_learning_rate",
+                      lambda state, rate: SimpleNamespace(step=state.step, rate=rate))
   monkeypatch.setattr(reinforcement.sampler, "Dataset", lambda *_, **options:
                       contextlib.closing(SimpleNamespace(close=called("data closed"))))
   monkeypatch.setattr(reinforcement.stopping, "end_at_once", called("end at once"))
@@ -124,8 +125,8 @@ def test_parameters_are_published_before_the_update_is_compiled(tmp_path, monkey
 def test_the_learning_rate_falls_with_the_share_of_updates(tmp_path, monkeypatch, calls):
   """From 8 to 4. Both votes precede the first update: 3 of 5 updates are done."""
   learn(tmp_path, monkeypatch, range(10), updates=5)
-  rates = [values["learning_rate"] for _, _, values in named(calls, "log")]
-  np.testing.assert_allclose(rates, [8 - 4 * 0.6, 8 - 4 * 0.6])
+  rates = [(values["learning_rate"], values["applied"]) for _, _, values in named(calls, "log")]
+  np.testing.assert_allclose(rates, [[8 - 4 * 0.6] * 2] * 2)
 
 
 def test_a_stage_begins_with_another_teacher_and_is_saved(tmp_path, monkeypatch, calls):
@@ -138,7 +139,7 @@ def test_a_stage_begins_with_another_teacher_and_is_saved(tmp_path, monkeypatch,
     (0, "teacher"), (1, "teacher"), (2, "update 5"), (3, "update 5"), (4, "update 5")]
   saves = named(calls, "save")
   assert saves[1:4] == [("save", 5, 5, False, 0), ("save", 5, 5, True, 1), ("save", 6, 6, False, 1)]
-  rates = [values["learning_rate"] for _, _, values in named(calls, "log")]
+  rates = [values["applied"] for _, _, values in named(calls, "log")]
   np.testing.assert_allclose(rates, [8 - 4 * 0.75, 8 - 4 * 0.75, 8, 8 - 4 * 0.25, 8 - 4 * 0.5])
 
 

@@ -51,7 +51,7 @@ from starleague.environments.skirmish.rules.tables import constants, tables
 
 REGIONS = 3  # rows and columns of attack_0 to attack_8
 UNDER_WAY = 1.0  # from a unit's goal to the place of an action
-ROUNDING = 2.5  # beyond the end of attacks, at which idle fighters are at the place of an action
+MARGIN = 2.5  # beyond the end of attacks, at which idle fighters are at the place of an action
 BUSY = 1e4  # added to the squared distance of builders that neither mine nor idle
 
 
@@ -175,7 +175,7 @@ def _send(rules: tables.Rules, army: _Army, function: str, verb: int, x: Array, 
   under_way = (army.verb == verb) & (
     squared_distance(x, y, army.to_x, army.to_y) < UNDER_WAY ** 2)
   there = (army.verb == constants.IDLE) & (
-    squared_distance(x, y, army.x, army.y) < (ROUNDING + army.end) ** 2)
+    squared_distance(x, y, army.x, army.y) < (MARGIN + army.end) ** 2)
   chosen = first_slots(army.slots & ~under_way & ~there, rules.max_selected)
   return make_choice(rules, wanted, function, unit_slots(rules, chosen), x, y)
 

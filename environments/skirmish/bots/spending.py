@@ -127,8 +127,6 @@ def _assets(rules: tables.Rules, view: View) -> _Assets:
     free &= (view.standing != types.warp_gate) & (view.in_training[:, 0] != types.warp_gate)
   counts_as = look_up(types.counts_as, view.standing)
   makes = (counts_as[:, None] == products.producer[:y]) & free[:, None]
-  if rules.has_larvae:
-    makes &= ~products.larva[:y] | (view.larvae > 0)[:, None]
   worker = _race_type(rules, types.worker, view.race)
   return _Assets(
     owned=present + jnp.sum(ordered, axis=0) + in_production, counts_as=counts_as, free=free,

@@ -18,6 +18,9 @@ from starleague.agent import types
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.data.z.conditioning import unconditional
+from starleague.league.ratings.archive import NEVER
+
+_UNKNOWN = league.Behaviour(0.0, 0.0, NEVER)
 
 
 class HostedArena:
@@ -47,7 +50,13 @@ class HostedArena:
 
   def match(self, players: Sequence[league.Player],
             params: Sequence[Any]) -> league_evaluator.PlayMatch:
-    """Returns the match of two players, the only one that is played until the next call."""
+    """Returns the match of two players, the only one that is played until the next call.
+
+    At most one of them is scripted.
+    """
+    if params[0] is None:  # games have the agent first
+      assert params[1] is not None, f"both players are scripted: {players}"
+      return _reversed(self.match(players[::-1], params[::-1]))
     bot = "" if params[1] is not None else players[1].name
     home, away = players[0], players[0 if bot else 1]  # a bot's race is in its name
     races = types.RACES.index(home.race), types.RACES.index(away.race)
@@ -88,3 +97,13 @@ class HostedArena:
   def _save(self, path: pathlib.Path) -> None:
     with files.replacing(path, "wb") as file:
       file.write(self._replay.read_bytes())
+
+
+def _reversed(play: league_evaluator.PlayMatch) -> league_evaluator.PlayMatch:
+  """Returns the same match as seen by its second player, which is scripted."""
+  def play_reversed(game: int, on_step: Callable[[], object]) -> league_evaluator.ArenaGame:
+    played = play(game, on_step)
+    # The behaviour of a scripted player is not known; an archive does not count it.
+    return played._replace(result=-played.result, behaviours=(_UNKNOWN, *played.behaviours))
+
+  return play_reversed

@@ -6,6 +6,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from starleague.actor import rollouts
 from starleague.agent import types
@@ -285,3 +286,32 @@ def test_results_hold_the_behaviour_of_both_players():
     until = (end + 1) * CONFIG.inference_batch
     own = loops[:until][rows[:until] == seer]
     assert track.attack[end, game, 1] == own[own >= 200][0]
+
+
+@pytest.mark.parametrize("displaced, grid_per_unit, built", [(0, 1.0, 0.5), (3, 1.0, 0.3),
+                                                             (3, 2.0, 0.45)])
+def test_pseudo_rewards_are_for_what_a_row_executed_since_its_last_record(
+    displaced, grid_per_unit, built):
+  """Each step builds the next type of z; its place costs 0.8 / 36 for each square unit."""
+  made = builders.building()
+  environment = made._replace(act=lambda state, actions, acts: made.act(
+    state, actions._replace(repeat=actions.repeat + displaced), acts))
+  config = rollouts.RolloutConfig(games=4, inference_batch=8, iterations=22, max_advances=1,
+                                  pseudo_scale=0.5, grid_per_unit=grid_per_unit)
+  active = np.float32([[[1, 1, 1, 1], [0, 0, 0, 0]]])  # of both players of self-play
+  conditioning = builders.make_conditioning(
+    1 + np.arange(2 * builders.ACTIONS).reshape(2, -1), 2000)._replace(active=active)
+  run = rollouts.make_rollouts(environment, builders.make_policy(True), config,
+                               builders.scripted)
+  state = run.init(jax.random.key(1), jnp.zeros(4, jnp.int32), conditioning)
+  assert (state.z.build_order[:, 0] != state.z.build_order[:, 1]).any()
+  _, records, _ = run.run(jnp.int32(0), state, jnp.ones(1), conditioning)
+  rows, steps = np.asarray(records.row).reshape(-1), jax.tree.map(
+    lambda x: np.asarray(x).reshape(-1, *x.shape[2:]), records.step)
+  for row in range(8):
+    own = jax.tree.map(lambda x, row=row: x[rows == row][:1 + builders.ACTIONS], steps)
+    expected = np.zeros((1 + builders.ACTIONS, 5))
+    if row % 2 == 0:
+      expected[1:, 1:3] = built, 0.5  # build order, units; the game is a draw
+    np.testing.assert_allclose(own.reward, expected, atol=1e-6)
+    np.testing.assert_array_equal(own.pseudo_active, np.full((21, 4), row % 2 == 0))

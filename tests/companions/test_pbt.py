@@ -174,6 +174,27 @@ def test_copied_weights_are_those_of_the_source(populated, tmp_path):
   jax.tree.map(np.testing.assert_array_equal, state.params, load_params(source))
 
 
+def test_a_copy_has_the_optimizer_state_of_its_source(tmp_path):
+  task = make_catch(8)
+  system = impala.make(CONFIG, task, inputs_spec(task))
+  options = RunOptions(task="catch", steps=4 * ROUND, copies=8, unroll_length=4, batch_size=8)
+  saved, states = [], []
+
+  def after_round(run, episodes):
+    saved.append(run.save())
+    states.append(training.update.unreplicate(run.state))
+    if len(saved) == 4:
+      run.load(saved[2])
+      states.append(training.update.unreplicate(run.state))
+
+  training.train(system, task, options, dataclasses.asdict(CONFIG), tmp_path, threading.Event(),
+                 lambda *_: None, {}, after_round)
+  first, second, copied = (jax.tree.leaves(state.opt_state) for state in states[2:])
+  changed = [(before != after).any() for before, after in zip(first, second, strict=True)]
+  assert sum(changed) > 2, first  # its own optimizer has made other updates
+  jax.tree.map(np.testing.assert_array_equal, copied, first)
+
+
 def test_checkpoints_that_the_population_does_not_know_are_discarded(tmp_path):
   population = open_population(tmp_path)
   train(tmp_path, 0, 2, population, returns=[0.0])

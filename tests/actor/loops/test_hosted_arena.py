@@ -12,6 +12,7 @@ from starleague.actor.loops import hosted_arena, hosted_games
 from starleague.common.errors import UserError
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
+from starleague.league.ratings.archive import NEVER
 
 MAIN = league.Player("main", league.MAIN, "zerg")
 RIVAL = league.Player("rival", league.MAIN_EXPLOITER, "terran")
@@ -55,7 +56,7 @@ class Hosting:
       return [Finished(request, Report(None, reason="the game hangs"))]
     with open(request.replay, "w") as file:
       file.write("a replay")
-    return [Finished(request, Report(1, 700))]
+    return [Finished(request, Report(1, 700, behaviours=((0.5, 2.0, 90),)))]
 
 
 @pytest.fixture
@@ -76,6 +77,19 @@ def test_a_bot_plays_the_race_of_its_name_and_the_replay_can_be_kept(arena, tmp_
   played.save(tmp_path / "kept.SC2Replay")
   assert (tmp_path / "kept.SC2Replay").read_text() == "a replay"
   assert Hosting.newest.params == {0: "weights"}
+
+
+def test_a_bot_that_is_named_first_plays_the_same_game(arena):
+  first = arena.match([MAIN, BOT], ["weights", None])(0, lambda: None)
+  second = arena.match([BOT, MAIN], [None, "weights"])(0, lambda: None)
+  named, reversed_ = Hosting.newest.requests
+  for request in (named, reversed_):
+    assert (request.opponent, request.races[0], request.swap_sides) == ("protoss:hard", 2, False)
+  assert Hosting.newest.params == {0: "weights"}
+  assert (first.result, second.result, second.loops) == (1, -1, first.loops)
+  assert first.behaviours == ((0.5, 2.0, 90),)
+  # Of the home player, then of the away player. Nothing is known of a bot.
+  assert second.behaviours == ((0.0, 0.0, NEVER), *first.behaviours)
 
 
 def break_off():

@@ -3,16 +3,19 @@
 import dataclasses
 import itertools
 import shutil
+from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from starleague.agent import config as agent_config
-from starleague.agent import types
+from starleague.agent import types, vocabulary
 from starleague.common import run_files
 from starleague.common.errors import UserError
-from starleague.data import checkpoints, games
-from starleague.data.games import files
+from starleague.data import checkpoints, games, wire
+from starleague.data.games import files, ordering
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
@@ -312,3 +315,48 @@ def test_options_are_those_of_the_config():
   assert options.weights.arguments == (1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0)
   assert dataclasses.asdict(options) | {"weights": None} == {
     "weights": None, "keep_build_order": 0.8, "keep_cumulative": 0.25, "carry_state": False}
+
+
+class TwoFunctions:
+  """Chooses between functions 0 and 1: with 1/4 and 3/4 at first, with 1/5 and 4/5 later."""
+
+  def unroll_batch(self, params, batch):
+    length, size = batch.steps.weight.shape
+    hidden = batch.initial_state.hidden
+    odds = jnp.where(hidden[:, 0, 0] == 0, 3.0, 4.0)  # of function 1
+    sizes = vocabulary.NUM_FUNCTIONS, 128, 2, 3, MINI.max_entities, 32 * 32
+    function, delay, queued, repeat, target, location = (
+      jnp.zeros((length, size, each)) for each in sizes)
+    units = jnp.zeros((length, size, MINI.max_selected, MINI.max_entities + 1))
+    function = (function - 100.0).at[..., 0].set(0.0).at[..., 1].set(jnp.log(odds))
+    logits = vocabulary.Arguments(function, delay, queued, repeat, units, target, location)
+    return Unrolled(logits, batch.initial_state._replace(hidden=hidden + 1.0))
+
+
+class Unrolled(NamedTuple):
+  logits: vocabulary.Arguments
+  state: types.CoreState
+
+
+def test_the_held_out_loss_is_the_mean_over_all_steps_of_all_batches(monkeypatch):
+  """The state goes on from batch to batch; steps without weight do not count."""
+  def batch(function, weighted, first):
+    zeros = types.zeros(types.trajectory_spec(MINI, 3)).steps
+    steps = jax.tree.map(lambda x: np.repeat(x[:, None], 4, 1), zeros)
+    steps.action.function[...] = function
+    steps.weight[:weighted] = 1
+    packed = wire.seal(wire.pack_steps(steps), None)
+    return ordering.OrderedBatch(*packed[:-1], state=None, first=np.full(4, first))
+
+  monkeypatch.setattr(imitation_setup, "make_policy", lambda agent: TwoFunctions())
+  monkeypatch.setattr(imitation_setup.games, "in_order", lambda *arguments, seed: iter(
+    [batch(0, 1, True), batch(1, 4, False)]))
+  options = imitation_options(batch_size=4, unroll_length=3)
+  costs = vocabulary.Arguments(1.0, *[0.0] * 6)
+  options = dataclasses.replace(options, objective=dataclasses.replace(
+    options.objective, weights=dataclasses.replace(options.objective.weights, arguments=costs)))
+  agent = default_agent()._replace(config=MINI)
+  found = imitation_setup.Evaluator(agent, options, None)({}, np.arange(2))
+  assert found["loss"] == pytest.approx((4 * np.log(4) + 12 * np.log(5 / 4)) / 16)
+  assert found["cross_entropy/function"] == pytest.approx(found["loss"])
+  assert found["accuracy/function"] == 0.75 and found["illegal/function"] == 0

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.metadata
+from collections.abc import Iterator
 from pathlib import Path
 
 # A later XLA need not know the flags of an earlier one, and aborts on unknown ones.
@@ -20,6 +21,28 @@ FAST = level(0)
 # MLIR fusion emitters take longer to compile (docs/performance.md).
 if _KNOWS_FLAGS:
   FAST += " --xla_cpu_use_fusion_emitters=false"
+
+
+COMPILED = "/jax/core/compile/backend_compile_duration"  # JAX's name of a program's compilation
+
+
+@contextlib.contextmanager
+def events() -> Iterator[list[str]]:
+  """Collects the names of what JAX traces and compiles, in all threads."""
+  import jax.monitoring  # not before the flags of JAX are set
+
+  heard: list[str] = []
+
+  def listen(name: str, seconds: float, **kwargs: object) -> None:
+    del seconds, kwargs
+    if "compile" in name or "trace" in name:
+      heard.append(name)
+
+  jax.monitoring.register_event_duration_secs_listener(listen)
+  try:
+    yield heard
+  finally:
+    jax.monitoring.clear_event_listeners()
 
 
 def remove_unread(directory: Path, before: float) -> None:

@@ -1,8 +1,21 @@
-"""Bound of the tests' compilation cache."""
+"""Events of compilation, and the bound of the tests' compilation cache."""
 
 import os
 
+import jax
+import numpy as np
+
 from tests import compiling
+
+
+def test_a_program_is_heard_when_it_compiles():
+  program = jax.jit(lambda x: 3 * x)
+  with compiling.events() as first:
+    program(np.float32(1))
+  with compiling.events() as second:
+    program(np.float32(2))
+  jax.jit(lambda x: 4 * x)(np.float32(1))
+  assert first.count(compiling.COMPILED) == 1 and second == []
 
 
 def test_cached_programs_that_were_read_lately_stay(tmp_path):

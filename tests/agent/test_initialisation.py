@@ -2,15 +2,13 @@
 
 import haiku as hk
 import jax
-import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from starleague import agent
 from starleague.agent import blocks, initialisation, linear
-
-COMPILED = "/jax/core/compile/backend_compile_duration"
+from tests import compiling
 
 
 def _network(x):
@@ -61,15 +59,10 @@ def test_minis_parameters_equal_haikus_bit_for_bit(monkeypatch):
 def test_init_of_mini_compiles_initialisers_only():
   """303 parameters, fewer than 15 programs: key splits, draws and orthogonal matrices."""
   policy, key = agent.make_policy(agent.mini()), jax.random.key(0)
-  compiled = []
-  jax.monitoring.register_event_duration_secs_listener(
-    lambda event, _, **kwargs: compiled.append(event) if event == COMPILED else None)
-  try:
+  with compiling.events() as events:
     params = policy.init(key)
-  finally:
-    jax.monitoring.clear_event_listeners()
   assert len(jax.tree.leaves(params)) == 303
-  assert len(compiled) < 15
+  assert 0 < events.count(compiling.COMPILED) < 15
 
 
 def test_init_can_be_traced():

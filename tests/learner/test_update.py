@@ -1,7 +1,6 @@
 from typing import NamedTuple
 
 import jax
-import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -10,6 +9,7 @@ import pytest
 from starleague.agent.types import Trajectory
 from starleague.learner import train_state
 from starleague.learner import update as update_lib
+from tests import compiling
 
 T, B, FEATURES, STATE = 3, 16, 5, 4
 
@@ -355,20 +355,13 @@ def test_twenty_updates_compile_once(optimizer):
 
   update = update_lib.make_update(loss_fn, optimizer)
   state = update.replicate(fresh_state(optimizer))
-  compiled = []
-
-  def listen(event, duration, **_):
-    if event == "/jax/core/compile/backend_compile_duration":
-      compiled.append(duration)
-
-  jax.monitoring.register_event_duration_secs_listener(listen)
   placed = [update.place(toy_batch(seed)) for seed in range(20)]
-  compiled.clear()
-  for batch in placed:
-    state, metrics = update(state, batch)
+  with compiling.events() as events:
+    for batch in placed:
+      state, metrics = update(state, batch)
   assert int(metrics["step"]) == 20
   assert len(traces) == 1
-  assert len(compiled) == 1
+  assert events.count(compiling.COMPILED) == 1
   # A state that was saved and restored uses the same program.
   state, _ = update(update.replicate(update_lib.unreplicate(state)), placed[0])
   assert len(traces) == 1

@@ -9,6 +9,7 @@ import pytest
 from starleague.actor.inference import Model, ServedPolicy
 from starleague.actor.inference import slots as slots_lib
 from starleague.data import wire
+from tests import compiling
 from tests.actor.inference.serving import CONFIG, delay, header, make_model, make_step
 
 PLACES = slots_lib.slot_format(CONFIG)
@@ -66,25 +67,15 @@ def test_noise_belongs_to_the_row_and_not_to_the_batch():
 
 
 def test_a_hundred_batches_compile_nothing():
-  model, compiled = make_model(), []
-
-  def listen(name, seconds, **kwargs):
-    if "compile" in name or "trace" in name:
-      compiled.append(name)
-
+  model = make_model()
   infer(model, 0, [0], [header()], size=1)
-  jax.monitoring.register_event_duration_secs_listener(listen)
-  try:
+  with compiling.events() as events:
     for number in range(100):
       player, count = number % 2, 1 + number % 4
       model.set_params(player, np.float32(number))
       model.start(player, range(count), requests([header(player=player)] * count, 1 if count == 1
                                                  else 4))
-    before = len(compiled)
-    jax.jit(lambda x: x + number)(np.float32(1))  # the listener hears compilations
-  finally:
-    jax.monitoring.clear_event_listeners()
-  assert before == 0 and len(compiled) > 0
+  assert events == []
 
 
 def test_a_batch_of_another_size_is_an_error():

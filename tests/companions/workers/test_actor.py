@@ -20,6 +20,7 @@ from starleague.companions.workers import actor
 from starleague.companions.workers.processes import WorkersError
 from starleague.data import wire
 from starleague.data.assembler import Assembler
+from tests import compiling
 from tests.companions.workers import counted
 
 COPIES, ITERATIONS = 5, 6
@@ -98,19 +99,10 @@ def unrolls(rounds):
 
 
 def test_every_transition_arrives_once_with_the_parameters_of_its_round():
-  events = []
-
-  def listen(name, seconds, **kwargs):
-    if "compile" in name or "trace" in name:
-      events.append(name)
-
   with acting() as hosted:
     found = play(hosted, 1)
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    try:
+    with compiling.events() as events:
       found += play(hosted, 3, step=2.0)
-    finally:
-      jax.monitoring.clear_event_listeners()
     assert hosted.cpu_seconds() > 0.0
   assert events == []  # nothing compiles after the start
   check(found)

@@ -12,8 +12,9 @@ from dm_env import test_utils
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games import dm_environment as wrapper
-from starleague.environments.skirmish.games import exact, live, replays
+from starleague.environments.skirmish.games import live, replays
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
+from tests import compiling
 
 MINI = GAME_CONFIGS["mini"]
 ATTACK = vocabulary.FUNCTIONS.index("Attack_pt")
@@ -204,16 +205,13 @@ def test_the_example_of_the_page_plays_a_game(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_all_races_and_maps_share_one_compiled_program():
   environment = wrapper.SkirmishEnvironment("L7", seed=3)
-  met, compiled = set(), []
-  for _ in range(10):
+
+  def met():
     observation = play(environment, 3, delay=24)[-1].observation
-    met.add((types.RACES[int(observation.home_race)],
-             int(environment._live.match_up.map_index)))
-    program = exact.make_program(GAME_CONFIGS["default"])
-    functions = (program.reset, program.run, program.status, environment._opponent_player._decide,
-                 live._observer(GAME_CONFIGS["default"]))
-    compiled.append([function._cache_size() for function in functions])
-  assert len({race for race, _ in met}) == 3 and len({place for _, place in met}) == 3
-  assert compiled[-1] == compiled[0]
-  # `run` compiles for states from `reset` and for its own.
-  assert set(compiled[0]) <= {1, 2}
+    return types.RACES[int(observation.home_race)], int(environment._live.match_up.map_index)
+
+  first = met()
+  with compiling.events() as events:
+    races, maps = zip(first, *(met() for _ in range(9)), strict=True)
+  assert len(set(races)) == len(set(maps)) == 3
+  assert events == []

@@ -52,14 +52,15 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     mixture: whether exploiters meet all main agents of the league that have the first one's race.
 
   Raises:
-    SettingsError: the games of the run are played outside JAX, the agent does not start from
-      imitation, as exploiters do, or the updates end within the warm-up of the value functions.
+    SettingsError: the games of the run are played outside JAX, the agent starts from random
+      weights, or the updates end within the warm-up of the value functions.
   """
   evaluating.require_matches(config)
-  if config.init != settings.IMITATION:
+  if config.init == settings.RANDOM:
     raise settings.SettingsError(
-      f"config key 'init' of the agent's run must be {settings.IMITATION!r}, found "
-      f"{config.init!r}: exploiters start from its imitator.")
+      f"config key 'init' of the agent's run must be {settings.IMITATION!r} or "
+      f"{settings.PRETRAINED!r}, found {config.init!r}: exploiters start from the weights that its "
+      "training began with.")
   mains = compositions.first_main_agents(config)
   races = ([player.race for player in mains[:1]] if league
            else [types.RACES[race] for race in parts.races])
@@ -68,7 +69,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     raise settings.SettingsError(
       f"{updates} updates of all exploiters together must be above {warm_up}: in the first "
       f"{config.learner.value_warm_up} of each only the value functions learn "
-      "(learner.value_warm_up), so that all would play as their imitator.")
+      "(learner.value_warm_up), so that all would play as the weights that they start from.")
   frozen = len(mains) if mixture else 1
   return settings.complete(config.to_dict(), {
     "league.composition": ",".join(f"{race}:0:0:{exploiters}:{frozen}" for race in races),
@@ -95,10 +96,12 @@ def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict
     source: the agent's run.
     config: from `exploiting`.
     run_dir: of the league that exploits it; an agent that is frozen there already must be this one.
-    start: a snapshot of the source, which exploiters start from; None: the agent's imitator.
+    start: a snapshot of the source, which exploiters start from; None: the weights that the agent's
+      training began with.
 
   Raises:
-    UserError: the source has no trained agent, or no imitator; the league exploits other weights.
+    UserError: the source has no trained agent, or no such weights; the league exploits other
+      weights.
   """
   frozen = [player for player in _players(config) if not player.learns]
   agents = [saved_agents.TRAINED] * len(frozen)
@@ -106,8 +109,9 @@ def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict
     agents = saved_agents.main_agents(source)
   for player, agent in zip(frozen, agents, strict=True):
     _freeze_agent(parts, source, agent, run_dir, player.name)
-  saved_agents.copy_imitator(
-    source, run_dir, None if start is None else run_files.snapshot_path(source, start))
+  copy = (saved_agents.copy_imitator if config.init == settings.IMITATION
+          else saved_agents.copy_initial)
+  copy(source, run_dir, None if start is None else run_files.snapshot_path(source, start))
 
 
 def _freeze_agent(parts: Parts, source: pathlib.Path, agent: str, run_dir: pathlib.Path,
@@ -260,7 +264,7 @@ def _pursuing(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.
               name: str) -> Conditioning:
   """Returns the conditioning of an exploiter that draws its goals by its training games."""
   found = z_source.of_games(parts, config, run_dir)
-  assert found is not None, "exploiters start from an imitator, whose games gave z"
+  assert found is not None, "a league has the z of imitated games, of a library, or none"
   weights = goals.learnt(found, run_files.learner_dir(run_dir, name))
   shown = np.sign(found.active)
   return found._replace(

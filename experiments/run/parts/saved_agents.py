@@ -190,5 +190,17 @@ def copy_imitator(source: pathlib.Path, target: pathlib.Path,
   with files.replacing(target / run_files.LIBRARY, "wb") as file:
     file.write((source / run_files.LIBRARY).read_bytes())
   # The weights come last: with them the run counts as one that has imitated.
+  copy_initial(source, target, weights)
+
+
+def copy_initial(source: pathlib.Path, target: pathlib.Path,
+                 weights: pathlib.Path | None = None) -> None:
+  """Copies the initial weights of a run to another, where they are missing; see `copy_imitator`."""
+  if (target / run_files.INITIAL).exists():
+    return
+  if not (source / run_files.INITIAL).exists():
+    raise settings.SettingsError(
+      f"{source} has no {run_files.INITIAL!r}: expected a run that began to train.")
+  target.mkdir(parents=True, exist_ok=True)
   with files.replacing_folder(target / run_files.INITIAL) as folder:
     shutil.copytree(weights or source / run_files.INITIAL, folder, dirs_exist_ok=True)

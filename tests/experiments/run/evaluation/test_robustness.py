@@ -171,8 +171,9 @@ def test_the_exploitability_of_a_cycle_counts_its_agents_equally():
   assert robustness.mixture_exploitability(played) == pytest.approx(expected)
 
 
-def test_an_agent_without_imitator_is_refused(parts):
-  with pytest.raises(settings.SettingsError, match="'init' of the agent's run must be 'imitation'"):
+def test_an_agent_that_began_with_random_weights_is_refused(parts):
+  with pytest.raises(settings.SettingsError, match="'init' of the agent's run must be 'imitation' "
+                                                   "or 'pretrained', found 'random'"):
     robustness.exploiting(config_of(init="random"), parts, False, 2, 400)
 
 
@@ -208,6 +209,31 @@ def test_an_agent_is_frozen_once(parts, tmp_path):
   frozen = run_files.snapshot_path(run_dir, "terran-main-0-0000")
   assert [path.name for path in frozen.parent.iterdir()] == [frozen.name]
   for path, value in ((frozen, 3.0), (run_dir / run_files.INITIAL, 1.0)):
+    params = checkpoints.load_params(path, parts.config)
+    assert params["m"]["w"].tolist() == [value, value]
+
+
+@pytest.mark.parametrize("pseudo_probability", [0.0, 0.5])
+def test_exploiters_start_from_the_pretrained_weights_of_a_run(
+    pseudo_probability, parts, tmp_path):
+  """Such a run has no library of its own."""
+  source, run_dir = tmp_path / "source", tmp_path / "exploited"
+  config = robustness.exploiting(config_of(**{
+    "init": "pretrained", "actor.pseudo_probability": pseudo_probability,
+    "actor.library": "z.npz" if pseudo_probability else ""}), parts, False, 2, 400)
+  league_run.check(config)
+
+  def save(folder, value, step=0):
+    checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config, step)
+
+  save(source / run_files.CHECKPOINTS / f"{3:012d}", 3.0, 3)
+  with pytest.raises(settings.SettingsError, match="source has no 'initial': expected a run that "):
+    robustness.freeze(parts, source, config, run_dir)
+  save(source / run_files.INITIAL, 1.0)
+  robustness.freeze(parts, source, config, run_dir)
+  assert sorted(path.name for path in run_dir.iterdir()) == ["initial", "players"]
+  for path, value in ((run_files.snapshot_path(run_dir, "terran-main-0-0000"), 3.0),
+                      (run_dir / run_files.INITIAL, 1.0)):
     params = checkpoints.load_params(path, parts.config)
     assert params["m"]["w"].tolist() == [value, value]
 

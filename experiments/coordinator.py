@@ -39,6 +39,9 @@ _MATCHMAKING = flags.DEFINE_enum(
   "matchmaking", "pfsp", list(matchmaking.SCHEMES), "How main agents choose opponents: pfsp, the "
   "published mixture; pfsp_alone, PFSP over the league's past; fsp, the past uniformly; self_play, "
   "live main agents; pfsp_self_play, half PFSP and half self-play.")
+_SCRIPTED = flags.DEFINE_list(
+  "scripted", [], "Scripted players that belong to the league's past. Those that it does not have "
+  "are added.")
 _OWN = flags.DEFINE_string(
   "own_matchmaking", "", "Schemes of main agents that differ, PLAYER=SCHEME[,PLAYER=SCHEME...].")
 
@@ -54,6 +57,12 @@ def _own_schemes(league: Sequence[players.Player]) -> Mapping[str, str]:
     raise UserError(f"--own_matchmaking: {error}") from error
 
 
+def _rules(scheme: str, league: Sequence[players.Player]) -> matchmaking.MatchRules:
+  """Returns the rules of a scheme; the past has the scripted players of the league, if any."""
+  return matchmaking.SCHEMES[scheme]._replace(
+    scripted_are_past=any(player.kind == players.SCRIPTED for player in league))
+
+
 def main() -> None:
   stop = stopping.stop_event()
   path = run_flags.given(_FILE)
@@ -61,17 +70,18 @@ def main() -> None:
     initial = compositions.parse(_COMPOSITION.value or [])
   except UserError as error:
     raise UserError(f"--composition: {error}") from error
+  initial += [players.Player(name, players.SCRIPTED) for name in filter(None, _SCRIPTED.value)]
   rules = players.pseudocode_rules(_SNAPSHOT_STEPS.value, _TIMEOUT_STEPS.value)
   options = coordinator.Options(lease_s=_LEASE_S.value)
   try:
     existing = league_file.existing_players(path)
     if not existing and not initial:
       raise UserError(f"{path} has no players: give a --composition")
-    own = _own_schemes([*existing, *initial])
+    everyone = [*existing, *initial]
+    own = {name: _rules(scheme, everyone) for name, scheme in _own_schemes(everyone).items()}
     league = coordinator.Coordinator(
       path, initial, snapshot_rules=rules,
-      match_rules=matchmaking.SCHEMES[_MATCHMAKING.value],
-      own_rules={name: matchmaking.SCHEMES[scheme] for name, scheme in own.items()},
+      match_rules=_rules(_MATCHMAKING.value, everyone), own_rules=own,
       seed=run_flags.SEED.value, options=options)
   except DatabaseFileError as error:  # a league need not start its coordinator again
     raise FinalError(str(error)) from error

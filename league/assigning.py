@@ -22,7 +22,7 @@ from starleague.league.leases import (
 from starleague.league.matchmaking import Draws, Match, MatchRules, Opponents
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
-from starleague.league.players import LeagueError, Player
+from starleague.league.players import SCRIPTED, LeagueError, Player
 
 _MATCH, _EVALUATION = 0, 2  # streams of random numbers; 1 is that of resets
 _BLOCK = 256  # matches whose draws are made at once
@@ -153,8 +153,10 @@ class Assigner:
     return self._once(request, make)
 
   def _pairs_of(self, candidates: Sequence[Player]) -> LeastKnownPairs:
-    return LeastKnownPairs(self._scores, [player.name for player in candidates],
-                           [player.learns for player in candidates], self._half_life_s)
+    return LeastKnownPairs(
+      self._scores, [player.name for player in candidates],
+      [player.learns for player in candidates], self._half_life_s,
+      [player.name for player in candidates if player.kind == SCRIPTED])
 
   def _pairs_of_all(self, everyone: Sequence[Player]) -> LeastKnownPairs:
     """Returns the pairs of all players, which are kept until one joins or leaves the league."""

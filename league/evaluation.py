@@ -1,6 +1,6 @@
 """Evaluation: the pairs of players known least, and the notable games, whose replays are kept."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +64,7 @@ class LeastKnownPairs:
   """
 
   def __init__(self, table: CountTable, names: Sequence[str], learns: Sequence[bool],
-               half_life_s: float):
+               half_life_s: float, scripted: Collection[str] = ()):
     """Computes the widths of all pairs of frozen players.
 
     Args:
@@ -72,9 +72,12 @@ class LeastKnownPairs:
       names: [N] of the players, N >= 2.
       learns: [N] whether each player learns.
       half_life_s: see `uncertainty`.
+      scripted: those of the players that meet no other one of them; they do not learn.
     """
     learning = [name for name, flag in zip(names, learns, strict=True) if flag]
-    frozen = [name for name, flag in zip(names, learns, strict=True) if not flag]
+    frozen = sorted((name for name, flag in zip(names, learns, strict=True) if not flag),
+                    key=lambda name: name in scripted)
+    self._scripted = len(names) - len(scripted)  # the first one
     self._names, self._learning = (*learning, *frozen), len(learning)
     self._table, self._half_life_s = table, half_life_s
     numbers = table.numbers(self._names)
@@ -88,8 +91,9 @@ class LeastKnownPairs:
     self._largest = np.full(size, -1.0)  # of each row
     self._ties = np.zeros(size, np.intp)  # number of widths of each row that equal its largest
     self._changing = np.triu_indices(self._learning, 1, size)
-    first, second = np.triu_indices(len(frozen), 1)
-    self._compute(first + self._learning, second + self._learning)
+    first, second = (at + self._learning for at in np.triu_indices(len(frozen), 1))
+    meet = first < self._scripted
+    self._compute(first[meet], second[meet])
     self._rank(np.arange(self._learning, size))
 
   def recount(self, pairs: Iterable[tuple[int, int]]) -> None:
@@ -99,7 +103,7 @@ class LeastKnownPairs:
 
   def _update(self, pairs: Iterable[tuple[int, int]]) -> None:
     """Computes the widths of those of some pairs, by index, whose players are both frozen."""
-    frozen = [(i, j) for i, j in pairs if self._learning <= i < j]
+    frozen = [(i, j) for i, j in pairs if self._learning <= i < min(j, self._scripted)]
     if frozen:
       first, second = np.array(frozen).T
       self._compute(first, second)
@@ -114,7 +118,7 @@ class LeastKnownPairs:
   def _rank(self, rows: np.ndarray) -> None:
     widths = self._widths[rows]
     self._largest[rows] = largest = widths.max(1)
-    self._ties[rows] = (widths >= largest[:, None] - _EQUAL).sum(1)
+    self._ties[rows] = (widths >= np.maximum(largest[:, None] - _EQUAL, 0.0)).sum(1)
 
   def choose(self, count: int, pending: Iterable[tuple[str, str, int]],
              rng: np.random.Generator) -> list[tuple[str, str]]:
@@ -129,6 +133,8 @@ class LeastKnownPairs:
     if self._learning:
       self._compute(*self._changing)
       self._rank(np.arange(self._learning))
+    if self._largest.max() < 0.0:
+      return []  # scripted players alone
     rows = np.flatnonzero(self._largest >= self._largest.max() - _EQUAL)
     ends = self._ties[rows].cumsum()
     found = (self._choose_ties(rows, ends, count, rng) if count <= ends[-1]

@@ -136,6 +136,9 @@ def _league() -> dict:
     "matchmaking": "pfsp",
     # Schemes of main agents that differ, as terran-main-1=self_play,terran-main-2=fsp.
     "own_matchmaking": "",
+    # Scripted players, of environment.opponents, that belong to the league's past: PFSP draws them
+    # too, for main agents and league exploiters; as rusher,builder.
+    "scripted": "",
     # Rewards of players for units that they build or that their opponent loses, as
     # terran-main-0=built.Marine:0.01+lost.SCV:0.02,terran-main-1=built.Hellion:0.1.
     "objectives": "",

@@ -71,6 +71,25 @@ def test_players_of_an_existing_league_get_their_own_matchmaking(own_stop, tmp_p
   assert "--own_matchmaking: " in error and "terran-main-0" in error and MAIN in error
 
 
+def test_main_agents_meet_the_scripted_players_of_their_league(tmp_path):
+  path = tmp_path / "league.sqlite"
+  for flags in (["--composition=zerg:1:1:0", "--scripted=L8,rush"], []):  # the second one resumes
+    process = start(f"--league_file={path}", *flags)
+    client = LeagueClient(GrpcTransport(
+      process.stdout.readline().strip().rpartition(" ")[2], deadline_s=60.0))
+    assert [(player.name, player.race) for player in client.players()
+            if player.kind == players.SCRIPTED] == [("L8", ""), ("rush", "")]
+    met = {(each.branch, each.away, each.both_learn) for each in client.matches(MAIN, 60)}
+    assert {found for found in met if found[0] == "pfsp"} == {
+      ("pfsp", away, False) for away in (f"{MAIN}-0000", "L8", "rush")}
+    found = {each.away for each in client.matches("zerg-main_exploiter-0", 20)}
+    assert found == {MAIN}
+    process.terminate()
+    assert process.wait(HANG_S) == 0
+    process.communicate()
+    client.close()
+
+
 def test_a_league_file_is_required():
   process = start()
   out, error = process.communicate(timeout=HANG_S)
@@ -82,6 +101,8 @@ def test_a_league_file_is_required():
   ([], "league.sqlite has no players: give a --composition"),
   (["--lease_s=nan"], "--lease_s: expected a number"),
   (["--composition=zerg:0:1:1"], "no main agent"),
+  (["--scripted=L8"], "no main agent"),
+  (["--composition=zerg:1:0:0", "--scripted=L8,L8"], "more than one player named L8"),
   (["--composition=zerg:1:0:0", "--own_matchmaking=zerg-main-0=best"],
    "error: --own_matchmaking: the matchmaking of zerg-main-0 is 'best', expected one of"),
 ])

@@ -220,8 +220,11 @@ def test_evaluators_know_of_games_players_and_pauses(league):
     pair() for _ in range(4)}
   league.pause(MAIN)
   league.add_player(players.Player("second", players.SCRIPTED))
-  assert {frozenset(("second", other)) for other in (EXPLOITER, HUNTER, FIRST, "script")} == {
-    pair() for _ in range(4)}
+  assert {frozenset(("second", other)) for other in (EXPLOITER, HUNTER, FIRST)} == {
+    pair() for _ in range(3)}
+  # Two scripted players never meet.
+  assert league.evaluation_matches(9, among=["script", "second"]) == []
+  assert frozenset(("second", "script")) not in {pair() for _ in range(30)}
 
 
 @pytest.mark.parametrize("call, message", [

@@ -99,9 +99,9 @@ def test_the_threshold_of_upsets_is_an_option():
   assert evaluation.notable(WIN, 0, history, NotableRules(upset_score=.45)) == (UPSET,)
 
 
-def plain_widths(table, names, learns, pending, half_life_s):
+def plain_widths(table, names, learns, pending, half_life_s, scripted):
   """Returns {pair: width} of all pairs, computed at once."""
-  pairs = list(itertools.combinations(names, 2))
+  pairs = [pair for pair in itertools.combinations(names, 2) if not scripted.issuperset(pair)]
   numbers = dict(zip(names, table.numbers(names), strict=True))
   counts, ages = table.of_pairs(*np.array([(numbers[a], numbers[b]) for a, b in pairs]).T)
   games = collections.Counter()
@@ -113,15 +113,17 @@ def plain_widths(table, names, learns, pending, half_life_s):
     strict=True))
 
 
-@pytest.mark.parametrize("learning, frozen, meetings", [
-  (3, 9, 0), (3, 9, 30), (3, 9, 400), (0, 6, 40), (5, 0, 40), (1, 1, 3)])
-def test_kept_pairs_choose_as_all_pairs_do(monkeypatch, learning, frozen, meetings):
+@pytest.mark.parametrize("learning, frozen, scripts, meetings", [
+  (3, 9, 0, 0), (3, 9, 0, 30), (3, 9, 0, 400), (0, 6, 0, 40), (5, 0, 0, 40), (1, 1, 0, 3),
+  (3, 9, 4, 0), (3, 9, 4, 400), (0, 6, 5, 40), (1, 2, 2, 3)])
+def test_kept_pairs_choose_as_all_pairs_do(monkeypatch, learning, frozen, scripts, meetings):
   """After results, pending games and time, the chosen widths are the largest of all pairs."""
   rng, clock = np.random.default_rng(meetings), [1e6]
   monkeypatch.setattr("time.monotonic", lambda: clock[0])
   names = [f"p{i}" for i in range(learning + frozen)]
   learns = {name: bool(flag) for name, flag in zip(
     names, rng.permutation(learning + frozen) < learning, strict=True)}
+  scripted = set([name for name, flag in learns.items() if not flag][:scripts])
   table = CountTable()
 
   def play():
@@ -132,7 +134,7 @@ def test_kept_pairs_choose_as_all_pairs_do(monkeypatch, learning, frozen, meetin
   for _ in range(meetings):
     play()
   table.take_changes()
-  kept = LeastKnownPairs(table, names, list(learns.values()), 100.0)
+  kept = LeastKnownPairs(table, names, list(learns.values()), 100.0, scripted)
   for count in (1, 2, 1, 5, 40, 200) * 4:
     clock[0] += float(rng.uniform(0, 60))
     for _ in range(rng.integers(0, 4)):
@@ -141,7 +143,7 @@ def test_kept_pairs_choose_as_all_pairs_do(monkeypatch, learning, frozen, meetin
                for _ in range(rng.integers(0, 4))]
     kept.recount(table.take_changes())
     found = kept.choose(count, pending, rng)
-    widths = plain_widths(table, names, learns, pending, 100.0)
+    widths = plain_widths(table, names, learns, pending, 100.0, scripted)
     expected = sorted(widths.values(), reverse=True)[:count]
     chosen = [widths.get(pair) or widths[pair[::-1]] for pair in found]
     np.testing.assert_allclose(chosen, expected, atol=1e-8)

@@ -31,6 +31,11 @@ def parse(entries: Sequence[str]) -> list[players.Player]:
   return found
 
 
+def scripted(config: ml_collections.ConfigDict) -> list[str]:
+  """Returns the names of the scripted players of a run's league."""
+  return [name for name in config.league.scripted.split(",") if name]
+
+
 def main_agents(config: ml_collections.ConfigDict) -> list[str]:
   """Returns the names of the learning main agents of a run's league."""
   return [player.name for player in _main_agents(config)]

@@ -74,7 +74,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
   return settings.complete(config.to_dict(), {
     "league.composition": ",".join(f"{race}:0:0:{exploiters}:{frozen}" for race in races),
     "league.snapshot_steps": _NEVER, "league.timeout_steps": _NEVER, "league.evaluators": 0,
-    "league.population": "",
+    "league.population": "", "league.scripted": "",
     "league.seconds": _UNLIMITED, "league.exploiter_minimax": minimax,
     "league.exploiter_goals": pursue, "league.objectives": "", "league.own_matchmaking": "",
     "league.snapshots_z": False, "league.main_updates": 0, "learner.updates": updates,

@@ -139,7 +139,7 @@ class _Maker:
       COORDINATOR, COORDINATOR, "--league_file", str(self._run_dir / run_files.LEAGUE),
       "--listen", Placeholder.HOST, "--port", Placeholder.PORT, "--seed", str(self.config.seed),
       "--composition", league.composition, "--matchmaking", league.matchmaking,
-      "--own_matchmaking", league.own_matchmaking,
+      "--own_matchmaking", league.own_matchmaking, "--scripted", league.scripted,
       "--snapshot_steps", repr(league.snapshot_steps),
       "--timeout_steps", repr(league.timeout_steps), "--lease_s", repr(league.lease_s),
       listens=True, ends_last=True)

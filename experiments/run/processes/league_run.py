@@ -24,8 +24,8 @@ def check(config: ml_collections.ConfigDict) -> None:
     SettingsError: the initial weights are random, z has no library, a learner has several hosts,
       several learners share a number of updates, or chunks do not divide the actors' batches. The
       composition is invalid, has no player that learns, no main agent whose updates end the
-      league, or races that the games lack. An objective or a matchmaking of a player's own, or the
-      population, is invalid.
+      league, or races that the games lack. A scripted player is no opponent of the run, or is named
+      twice. An objective or a matchmaking of a player's own, or the population, is invalid.
   """
   if config.init not in (settings.IMITATION, settings.PRETRAINED):
     raise settings.SettingsError(
@@ -37,6 +37,7 @@ def check(config: ml_collections.ConfigDict) -> None:
       "config key 'actor.library' must name a library of z in a league that starts from "
       "pretrained weights, or 'actor.pseudo_probability' must be 0.")
   _check_composition(config)
+  _check_scripted(config)
   if (registry.game_of(config).engine is engines.COMPILED
       and config.actor.inference_batch % config.league.chunk):
     raise settings.SettingsError(
@@ -83,6 +84,15 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
     raise settings.SettingsError(
       f"config key 'league.composition' has {', '.join(missing)}; expected some of "
       f"{', '.join(races)}, the races of {key!r}.")
+
+
+def _check_scripted(config: ml_collections.ConfigDict) -> None:
+  """Checks that actors can play the scripted players of the league."""
+  names, opponents = compositions.scripted(config), config.environment.opponents.split(",")
+  if not set(names) <= set(opponents) or len(set(names)) < len(names):
+    raise settings.SettingsError(
+      "config key 'league.scripted' must name some of 'environment.opponents' "
+      f"({', '.join(opponents)}), each once; found {config.league.scripted!r}.")
 
 
 def has_updates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:

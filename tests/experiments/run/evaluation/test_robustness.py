@@ -81,6 +81,11 @@ def test_chunks_divide_the_batches_of_the_agents_run(chunk, batch, expected, par
   league_run.check(found)
 
 
+def test_exploiters_meet_no_scripted_player(parts):
+  source = config_of(**{"league.scripted": "rusher"})
+  assert robustness.exploiting(source, parts, False, 2, 400).league.scripted == ""
+
+
 def test_exploiters_of_a_run_in_stages_have_one(parts):
   source = settings.complete(config_of().to_dict(), {"learner.stages": 2})
   assert robustness.exploiting(source, parts, False, 2, 400).learner.stages == 1

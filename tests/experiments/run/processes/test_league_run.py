@@ -59,6 +59,9 @@ def test_the_default_config_is_one_of_a_league():
    "'cluster.learners' must be 'one' if 'league.main_updates' is above 0, found 'each'"),
   ({"learner.updates": 5, "cluster.learners": "each"},
    "'cluster.learners' must be 'one' in a league if 'learner.updates' is above 0, found 'each'"),
+  ({"league.scripted": "rusher,L8"},
+   r"'league.scripted' must name some of 'environment.opponents' \(passive, .*found 'rusher,L8'"),
+  ({"league.scripted": "rusher,rusher"}, "'league.scripted' must .* each once; found"),
   ({"league.chunk": 7}, r"'league.chunk' must divide 'actor.inference_batch' \(64\), found 7"),
   ({"learner.stages": 2}, "'learner.stages' must be 1 in a league, found 2"),
   ({"cluster.learner_hosts": 2}, "'cluster.learner_hosts' must be 1 in a league, found 2")])

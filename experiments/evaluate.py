@@ -38,7 +38,8 @@ for _name in ("run_dir", "games", "opponents", "origin", "races", "seed"):
   flags.declare_key_flag(_name)
 _AGENTS = flags.DEFINE_list(
   "agents", [run_flags.INITIAL, run_flags.TRAINED],
-  f"Weights that play: some of {', '.join(run_flags.AGENTS)} and of a league's learning players.")
+  f"Weights that play: some of {', '.join(run_flags.AGENTS)}, and of the learning players and "
+  "snapshots of a league.")
 _EACH_MATCH_UP = flags.DEFINE_boolean(
   "each_match_up", False, "Also the results of each match-up of races in the games.")
 
@@ -46,7 +47,7 @@ _EACH_MATCH_UP = flags.DEFINE_boolean(
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   given = run_flags.even_games()
-  known = (*run_flags.AGENTS, *saved_agents.learners(run_dir))
+  known = (*run_flags.AGENTS, *saved_agents.learners(run_dir), *saved_agents.snapshots(run_dir))
   if not _AGENTS.value:
     raise UserError(f"--agents: expected some of {', '.join(known)}, found ''")
   check_known("--agents", _AGENTS.value, known)

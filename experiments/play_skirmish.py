@@ -27,8 +27,8 @@ for _name in ("run_dir", "seed", "tier", "races", "map", "page_port"):
   flags.declare_key_flag(_name)
 _OPPONENT = flags.DEFINE_string(
   "opponent", "L5", "Opponent: L0 to L10, a strategy such as macro, "
-  f"{choose_players.PRETRAINED} (the pretrained weights of the tier), or {choose_players.AGENT} "
-  "(the newest weights of --run_dir). The first of --races is yours.")
+  f"{choose_players.PRETRAINED} (the pretrained weights of the tier), {choose_players.AGENT} "
+  "(the newest weights of --run_dir), or a player of its league. The first of --races is yours.")
 _GAME_SPEED = flags.DEFINE_float(
   "game_speed", 1.0, "Speed at the start, a factor of real time, 0.25 to 8.")
 flags.register_validator(

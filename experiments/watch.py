@@ -27,9 +27,9 @@ for _name in ("run_dir", "seed", "tier", "races", "map", "z", "predictions"):
   flags.declare_key_flag(_name)
 _PLAY = flags.DEFINE_bool(
   "play", False, "Play a game first. The two arguments are then the players: scripted ones such as "
-  f"L7 or macro, {choose_players.PRETRAINED} (the pretrained weights of the tier), or "
-  f"{choose_players.AGENT} (the newest weights of --run_dir). Without it the argument is a replay, "
-  "such as game.npz.")
+  f"L7 or macro, {choose_players.PRETRAINED} (the pretrained weights of the tier), "
+  f"{choose_players.AGENT} (the newest weights of --run_dir), or a player of its league, such as "
+  "zerg-main-0. Without it the argument is a replay, such as game.npz.")
 _SWAP_SIDES = flags.DEFINE_bool("swap_sides", False, "Swaps the players' starting positions.")
 _SAVE = flags.DEFINE_string("save", None, "Path for the replay of the played game.")
 _OUTPUT = flags.DEFINE_string("output", None, "Path for the page. Default: beside the replay.")

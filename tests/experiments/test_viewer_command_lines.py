@@ -55,7 +55,7 @@ CASES = {
     (["--play", "agent", "rusher"], "'agent' is the newest weights of a run: name the run with "
      "--run_dir"),
     (["--play", "rusher", "rusher", "--run_dir", "x"], "--run_dir is given, but none of rusher "
-     "rusher is 'agent'"),
+     "rusher is 'agent' or a player of its league"),
     (["--play", "agent", "rusher", "--run_dir", "x"], "x/config.json does not exist.*")],
   play: [
     (["pretrained"], "expected PLAYER_1 PLAYER_2 beside the flags, found pretrained" + HELP),

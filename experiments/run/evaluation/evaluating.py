@@ -119,7 +119,8 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
     seed: of the games.
     races: of the agent and of its opponents; see `race_indices`. A player of a league has its own
       race where that of the agent is drawn.
-    agents: which weights play: some of `flags.AGENTS` and of a league's learning players.
+    agents: which weights play: some of `flags.AGENTS`, and of the learning players and snapshots of
+      a league.
     each_match_up: the results of each match-up of races follow those of all games.
 
   Raises:

@@ -19,6 +19,7 @@ from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
 from starleague.experiments.run.games import registry
 from starleague.league.players import LEARNING_KINDS
+from starleague.league.run_copy import RunCopy
 
 # The agents of a run, and where their weights lie.
 _FOLDERS = {IMITATOR: run_files.IMITATED, INITIAL: run_files.INITIAL,
@@ -45,6 +46,19 @@ def learners(run_dir: pathlib.Path) -> list[str]:
   """Returns the names of a league's learning players; none of a run of one agent."""
   return sorted(path.name for kind in LEARNING_KINDS
                 for path in (run_dir / run_files.LEARNERS).glob(f"*-{kind}-*"))
+
+
+def snapshots(run_dir: pathlib.Path) -> list[str]:
+  """Returns the names of a league's frozen agents; none of a run of one agent.
+
+  Raises the errors of `settings.load`.
+  """
+  if not (run_dir / run_files.LEARNERS).is_dir():
+    return []
+  composition = compositions.parse(settings.load(run_dir).league.composition.split(","))
+  saved = (run_dir / run_files.PLAYERS).glob("*")
+  return sorted({player.name for player in composition if not player.learns}
+                | {path.name for path in saved})
 
 
 def league_updates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> dict[str, int]:
@@ -83,8 +97,8 @@ def find(parts: Parts, run_dir: pathlib.Path, agent: str) -> Saved:
   Args:
     parts: of the run.
     run_dir: the run's directory.
-    agent: IMITATOR, INITIAL, TRAINED or a learning player of a league. The trained agent of a
-      league is its first main agent.
+    agent: IMITATOR, INITIAL, TRAINED, or a learning player or a snapshot of a league. The trained
+      agent of a league is its first main agent.
 
   Raises:
     UserError: the run has no such weights.
@@ -93,6 +107,8 @@ def find(parts: Parts, run_dir: pathlib.Path, agent: str) -> Saved:
   path = run_dir / _FOLDERS.get(agent, run_files.CHECKPOINTS)
   if name is not None:
     path = run_files.learner_dir(run_dir, name) / run_files.CHECKPOINTS
+    if not path.is_dir() and name in snapshots(run_dir):
+      path = RunCopy(run_dir).snapshot(name)
   if not path.is_dir():
     raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
   learnt = path.name == run_files.CHECKPOINTS
@@ -108,7 +124,7 @@ def read(parts: Parts, saved: Saved) -> tuple[Any, int]:
   Raises CheckpointDamagedError or CheckpointMismatchError: they cannot be used.
   """
   params, step = checkpoints.load_params_and_step(saved.path, parts.config)
-  return params, step if saved.path.name == run_files.CHECKPOINTS else 0
+  return params, 0 if saved.path.name in (run_files.INITIAL, run_files.IMITATED) else step
 
 
 def load(parts: Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:

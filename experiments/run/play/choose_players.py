@@ -65,8 +65,8 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
   """Returns the controllers of the named players, and the sizes of their game.
 
   Args:
-    names: scripted players, AGENT or PRETRAINED.
-    run_dir: the run whose agent plays.
+    names: scripted players, AGENT, PRETRAINED, or players of the run's league.
+    run_dir: the run whose agents play.
     tier: of the game. Default: the run's, or the first one that has the players.
 
   Raises:
@@ -74,35 +74,45 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
       a tier without pretrained weights.
   """
   agents: dict[str, replays.Controller] = {}
-  if AGENT in names:
-    if run_dir is None:
-      raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
-    game, agents[AGENT] = _agent_of(pathlib.Path(run_dir), names, tier)
+  if run_dir is None and AGENT in names:
+    raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
+  if run_dir is not None:
+    game, agents = _agents_of(pathlib.Path(run_dir), names, tier)
   else:
-    require_agent(names, run_dir)
     tier = _tier(names, tier)
     _require_players(names, tier)
     game = GAME_CONFIGS[tier]
   if PRETRAINED in names:
-    game, agents[PRETRAINED] = _pretrained_of(game, of_run=AGENT in names)
+    game, agents[PRETRAINED] = _pretrained_of(game, of_run=run_dir is not None)
   return game, [agents.get(name) or replays.scripted_player(name, game) for name in names]
 
 
 def own_races(names: Sequence[str], races: Sequence[str],
               run_dir: str | os.PathLike[str] | None) -> list[str]:
-  """Returns the races of a game: a league's agent plays its own one where "random" is given.
+  """Returns the races of a game: a league's agents play their own where "random" is given.
 
   Args:
-    names: of the players, in the order of `races`; others than AGENT keep what is given.
+    names: of the players, in the order of `races`; those that are not of the run keep what is
+      given.
     races: names, or "random".
-    run_dir: the run whose agent plays.
+    run_dir: the run whose agents play.
   """
-  main = saved_agents.main_agent(pathlib.Path(run_dir)) if run_dir is not None else None
-  if main is None or len(races) != len(names):
+  if run_dir is None or len(races) != len(names):
     return list(races)
-  own = types.RACES[saved_agents.race_of(main)]
-  return [own if name == AGENT and race == dm_environment.RANDOM else race
+  own = {name: name for name in _of_league(names, run_dir)}
+  if (main := saved_agents.main_agent(pathlib.Path(run_dir))) is not None:
+    own[AGENT] = main
+  return [types.RACES[saved_agents.race_of(own[name])]
+          if name in own and race == dm_environment.RANDOM else race
           for name, race in zip(names, races, strict=True)]
+
+
+def _of_league(names: Sequence[str], run_dir: str | os.PathLike[str] | None) -> list[str]:
+  """Returns those of some names that are agents of the run's league."""
+  if run_dir is None:
+    return []
+  path = pathlib.Path(run_dir)
+  return sorted(set(names) & {*saved_agents.learners(path), *saved_agents.snapshots(path)})
 
 
 def require_agent(names: Sequence[str], run_dir: str | os.PathLike[str] | None) -> None:
@@ -111,18 +121,27 @@ def require_agent(names: Sequence[str], run_dir: str | os.PathLike[str] | None) 
     raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}'")
 
 
-def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
-              tier: str | None) -> tuple[GameConfig, replays.Controller]:
-  """Returns a run's game and the controller of its newest weights."""
+def _agents_of(run_dir: pathlib.Path, names: Sequence[str],
+               tier: str | None) -> tuple[GameConfig, dict[str, replays.Controller]]:
+  """Returns a run's game and the controllers of those of some names that it has weights of."""
+  if not (of_league := _of_league(names, run_dir)) and AGENT not in names:
+    raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}' or a player "
+                    "of its league")
   config = settings.load(run_dir)
   if tier not in (None, config.environment.tier):
     raise UserError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
-  _require_players(names, config.environment.tier)
+  _require_players(names, config.environment.tier, of_league)
   parts = registry.make_playing_parts(config)
-  params, _ = saved_agents.load(parts, run_dir, saved_agents.TRAINED)
   game = skirmish.game_of(parts)
-  return game, replays.policy_player(
-    f"agent {run_dir.resolve().name}", parts.policy, params, game, parts.mmr)
+
+  def controller(shown: str, agent: str) -> replays.Controller:
+    params, _ = saved_agents.load(parts, run_dir, agent)
+    return replays.policy_player(shown, parts.policy, params, game, parts.mmr)
+
+  found = {name: controller(name, name) for name in of_league}
+  if AGENT in names:
+    found[AGENT] = controller(f"agent {run_dir.resolve().name}", saved_agents.TRAINED)
+  return game, found
 
 
 def _pretrained_of(game: GameConfig, of_run: bool) -> tuple[GameConfig, replays.Controller]:
@@ -147,9 +166,9 @@ def _pretrained_of(game: GameConfig, of_run: bool) -> tuple[GameConfig, replays.
     weights.origin.mmr)
 
 
-def _require_players(names: Sequence[str], tier: str) -> None:
+def _require_players(names: Sequence[str], tier: str, of_league: Sequence[str] = ()) -> None:
   try:
-    scripts.check_names(names, tier, (*scripts.names_of(tier), AGENT, PRETRAINED))
+    scripts.check_names(names, tier, (*scripts.names_of(tier), AGENT, PRETRAINED, *of_league))
   except ValueError as error:
     raise UserError(str(error)) from error
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from starleague import agent
+from starleague.agent import types
 from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
@@ -56,6 +57,23 @@ def test_updates_of_a_league_are_those_of_the_newest_checkpoints(tmp_path):
     save(run_files.learner_dir(tmp_path, player) / run_files.CHECKPOINTS, step, 0.0)
   assert saved_agents.league_updates(config, tmp_path) == {
     "terran-main-0": 7, "terran-main_exploiter-0": 4}
+
+
+def test_snapshots_of_a_league_are_found_with_their_updates(parts, tmp_path):
+  assert saved_agents.snapshots(tmp_path) == []
+  save_config(tmp_path, "zerg:1:1:0")
+  save(run_files.learner_dir(tmp_path, "zerg-main-0") / run_files.CHECKPOINTS, 9, 1.0)
+  later = run_files.snapshot_path(tmp_path, "zerg-main_exploiter-0-0001")
+  for path, value, step in ((later, 2.0, 5), (tmp_path / run_files.INITIAL, 3.0, 4)):
+    checkpoints.save_params(path, {"m": {"w": np.full(2, value)}}, agent.mini(), step)
+  assert saved_agents.snapshots(tmp_path) == ["zerg-main-0-0000", "zerg-main_exploiter-0-0001"]
+  for name, value, updates in (("zerg-main_exploiter-0-0001", 2.0, 5), ("zerg-main-0-0000", 3.0, 0),
+                               ("zerg-main-0", 1.0, 9)):
+    params, found = saved_agents.load(parts, tmp_path, name)
+    assert (params["m"]["w"][0], found) == (value, updates)
+    assert saved_agents.find(parts, tmp_path, name).race == types.RACES.index("zerg")
+  with pytest.raises(UserError, match="has no weights 'zerg-main-0-0007': expected them in"):
+    saved_agents.find(parts, tmp_path, "zerg-main-0-0007")
 
 
 def test_the_trained_agent_of_a_run(parts, tmp_path):

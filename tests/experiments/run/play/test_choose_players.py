@@ -60,6 +60,32 @@ def test_the_agent_of_a_league_is_its_first_main_agent_with_its_race(tmp_path, m
   assert choose_players.own_races(("L7", "L8"), ("random", "zerg"), None) == ["random", "zerg"]
 
 
+def test_players_of_a_league_are_chosen_by_name(tmp_path, monkeypatch):
+  """Learning players, and snapshots: the first one is stored once for all players."""
+  config = small.get_config().to_dict()
+  choose_players.settings.save(choose_players.settings.complete(
+    config, {"league.composition": "zerg:0:0:1:1,protoss:0:1:0:0"}), tmp_path)
+  folders = ("learners/zerg-league_exploiter-0/checkpoints/000000000001", "initial",
+             "players/protoss-main_exploiter-0-0001")
+  for folder in folders:
+    (tmp_path / folder).mkdir(parents=True)
+  monkeypatch.setattr(
+    saved_agents.checkpoints, "load_params_and_step", lambda path, config: (path, 1))
+  names = ("zerg-league_exploiter-0", "zerg-main-0-0000", "protoss-main_exploiter-0-0001", "L7")
+  _, found = choose_players.choose(names, run_dir=tmp_path)
+  assert [player.name for player in found] == list(names)
+  assert [player.params for player in found[:3]] == [
+    tmp_path / "learners/zerg-league_exploiter-0/checkpoints", tmp_path / "initial",
+    tmp_path / folders[2]]
+  assert choose_players.own_races(names, ("random",) * 4, tmp_path) == [
+    "zerg", "zerg", "protoss", "random"]
+  assert choose_players.own_races(names[:2], ("random", "terran"), tmp_path) == ["zerg", "terran"]
+  with pytest.raises(UserError, match="player 'zerg-main-1-0000': expected one of L0, "):
+    choose_players.choose(("zerg-main-0-0000", "zerg-main-1-0000"), run_dir=tmp_path)
+  with pytest.raises(UserError, match="none of L7 L8 is 'agent' or a player of its league"):
+    choose_players.choose(("L7", "L8"), run_dir=tmp_path)
+
+
 def test_tier_is_one_that_has_the_players():
   assert choose_players.choose(("L7", "macro"))[0].tier == "default"
   assert choose_players.choose(("rusher", "builder"))[0].tier == "mini"

@@ -28,6 +28,7 @@ Colour = tuple[int, ...]
 
 CAPTION = 26  # height of the line under the map, pixels
 _SHARP = 2  # factor of drawing before reduction, for smooth edges
+_MARGIN = 8 * _SHARP  # beside the texts of the caption
 _TEAM = ((96, 165, 250), (251, 191, 36))
 _GROUND, _DARK, _LIGHT, _SOFT = (39, 54, 75), (15, 23, 42), (241, 245, 249), (148, 163, 184)
 _FAR = 4.0  # map units per step: a slot that moved further holds another unit
@@ -330,22 +331,34 @@ def _bars(scene: Scene, canvas: "ImageDraw", thing: Thing) -> None:
 
 
 def _caption(scene: Scene, canvas: "ImageDraw", step: int) -> None:
-  """Writes the players at the left, the time and at the end the result at the right."""
-  replay, middle = scene.replay, scene.size + CAPTION * _SHARP / 2
-  font = scene.fonts[13]
-  x: float = 8 * _SHARP
-  for player, name in enumerate(replay.players):
-    race = types.RACES[int(replay.match_up.races[player])].capitalize()
-    parts = [(f"{name} ({race})" if race in constants.RACES else name, _TEAM[player])]
-    if player == 0:
-      parts.append(("  vs  ", _SOFT))
-    for text, colour in parts:
-      canvas.text((x, middle), text, fill=colour, anchor="lm", font=font)
-      x += canvas.textlength(text, font=font)
+  """Writes the players at the left, the time and at the end the result at the right.
+
+  In the largest font in which both have room; names for which the smallest is too large are cut.
+  """
+  longest = max(map(len, scene.replay.players))
+  for points, length in (*((points, longest) for points in sorted(scene.fonts, reverse=True)),
+                         *((min(scene.fonts), length) for length in range(longest - 1, 0, -1))):
+    font = scene.fonts[points]
+    parts = _caption_parts(scene.replay, step, length)
+    widths = [canvas.textlength(text, font=font) for text, _ in parts]
+    if sum(widths) <= scene.size - 3 * _MARGIN:
+      break
+  middle = scene.size + CAPTION * _SHARP / 2
+  starts = [_MARGIN, _MARGIN + widths[0], _MARGIN + sum(widths[:2])]
+  for (text, colour), x in zip(parts, [*starts, scene.size - _MARGIN - widths[3]], strict=True):
+    canvas.text((x, middle), text, fill=colour, anchor="lm", font=font)
+
+
+def _caption_parts(replay: Replay, step: int, length: int) -> list[tuple[str, Colour]]:
+  """Returns the first player, a word, the second player, and the time; names have a length."""
+  names = [name if len(name) <= length else f"{name[:length]}..." for name in replay.players]
+  races = [types.RACES[int(race)].capitalize() for race in replay.match_up.races]
+  one, other = (f"{name} ({race})" if race in constants.RACES else name
+                for name, race in zip(names, races, strict=True))
   text = catalog.clock(step)
   if step >= replay.steps:
     won = replay.winner in (0, 1)
-    ended = f"{replay.players[replay.winner]} won" if won else (
+    ended = f"{names[replay.winner]} won" if won else (
       "draw" if replay.winner == 2 else "unfinished")
     text = f"{ended}, {text}"
-  canvas.text((scene.size - 8 * _SHARP, middle), text, fill=_LIGHT, anchor="rm", font=font)
+  return [(one, _TEAM[0]), ("  vs  ", _SOFT), (other, _TEAM[1]), (text, _LIGHT)]

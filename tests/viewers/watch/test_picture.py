@@ -1,5 +1,8 @@
 """Pictures of a recorded game: places, colours, fog, the caption, directions of units."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 
@@ -7,7 +10,7 @@ from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch import picture
 from tests.viewers.games import KIND
 
-pytest.importorskip("PIL.Image")
+Image, ImageDraw = (pytest.importorskip(f"PIL.{name}") for name in ("Image", "ImageDraw"))
 SIZE = 120  # pixels
 
 
@@ -82,6 +85,28 @@ def test_the_caption_names_the_end(replay, scene):
     return near(pixels(scene, step)[SIZE:], picture._LIGHT, 90).sum()
 
   assert lit(replay.steps - 1) > 0 and lit(replay.steps) > 1.5 * lit(replay.steps - 1)
+
+
+@pytest.mark.parametrize("names, points, shown", [
+  (("one", "two"), 13, "one [(]Terran[)]"), (("rusher", "zerg-main-0"), 10, "rusher [(]Terran[)]"),
+  (("terran-league_exploiter-0",) * 2, 8, "terran-l.*[.]{3} [(]Terran[)]")])
+def test_long_names_leave_room_for_the_time(replay, made, names, points, shown):
+  """In a smaller font, or cut."""
+  scene = picture.make_scene(replay._replace(players=names), made, 240, view=0)
+  canvas, texts = ImageDraw.Draw(Image.new("RGB", (480, 532))), []
+
+  def write(at, text, fill, anchor, font):
+    assert anchor == "lm"
+    texts.append((text, at[0], at[0] + canvas.textlength(text, font=font), font.size))
+
+  canvas.text = write
+  picture._caption(scene, canvas, 0)
+  assert re.fullmatch(shown, texts[0][0]) and texts[3][0] == "0:00"
+  assert {size for *_, size in texts} == {points * picture._SHARP}
+  assert texts[0][1] == 16 and texts[3][2] == 480 - 16
+  for (_, _, end, _), (_, begin, _, _) in itertools.pairwise(texts[:3]):
+    assert begin == pytest.approx(end)
+  assert texts[2][2] + 16 <= texts[3][1]
 
 
 def test_units_face_the_middle_at_first_and_then_the_way_they_move(replay, made):
